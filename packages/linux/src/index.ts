@@ -1,1 +1,25 @@
-export {};
+export {
+  AENVD_PORT,
+  FIRST_SLOT_UID,
+  GUEST_ADDRESS,
+  GUEST_GATEWAY,
+  GUEST_MAC,
+  GUEST_PREFIX,
+  SLOT_COUNT,
+  SLOT_NETWORK,
+  type SlotAddresses,
+  slotAddresses,
+} from './addresses.ts';
+export type {
+  EgressPolicy,
+  JobOptions,
+  JobRequest,
+  JobResult,
+  Launcher,
+  MemoryDump,
+  Slot,
+  SpawnRequest,
+  VmExit,
+  VmLimits,
+  VmProcess,
+} from './launcher-api.ts';

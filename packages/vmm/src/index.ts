@@ -1,1 +1,10 @@
-export {};
+export type {
+  BootRequest,
+  RestoreRequest,
+  Vm,
+  VmEnd,
+  VmmDriver,
+  VmRecord,
+  VmResources,
+  VmStart,
+} from './driver.ts';

@@ -1,0 +1,91 @@
+/**
+ * The port between the product and a virtual machine monitor. Three drivers implement it: `qemu`, `firecracker` (later)
+ * and `fake`; ARCHITECTURE.md maps each method onto Firecracker's API.
+ *
+ * A VM's memory is a file. A cold boot maps it shared, so that after `saveTemplate` the file is the memory snapshot; a
+ * restore maps it private, so that the file never changes and what the VM has changed can be found and dumped.
+ */
+
+import type { MemoryDump, Slot } from '@aenv/linux';
+
+export interface VmResources {
+  cpus: number;
+  /** MiB of guest memory. */
+  memoryMb: number;
+}
+
+/** What every start needs. Paths are absolute. */
+export interface VmStart {
+  /** Id of this run of the VM, [a-z0-9-]{1,64}; a restore gets a new one. */
+  id: string;
+  slot: Slot;
+  resources: VmResources;
+  /** Run directory of this VM: sockets, logs, device state while it is written. */
+  directory: string;
+  /** The guest's RAM. */
+  memoryFile: string;
+  /** qcow2 overlay that takes the guest's writes; its backing files must be readable for the VMM's user. */
+  diskFile: string;
+}
+
+export interface BootRequest extends VmStart {
+  kernel: string;
+  initramfs: string;
+  /** Appended to the kernel's command line; words of [0-9A-Za-z_.,:/=+-]. */
+  kernelArguments: string[];
+}
+
+export interface RestoreRequest extends VmStart {
+  /** Kernel and initramfs of the boot that made the state; the machine must be put together in the same way. */
+  kernel: string;
+  initramfs: string;
+  kernelArguments: string[];
+  /** Device state: of the template, or of the pause when `memoryDiff` is given. */
+  stateFile: string;
+  /** Pages to write over the private mapping of `memoryFile` first. Absent when the state is the template's own. */
+  memoryDiff?: string;
+}
+
+/** Enough to find a running VM again after a restart of the server. Stored as JSON. */
+export interface VmRecord {
+  driver: string;
+  id: string;
+  pid: number;
+  startTicks: number;
+  slot: number;
+  directory: string;
+  memoryFile: string;
+  diskFile: string;
+}
+
+export interface VmEnd {
+  cause: 'requested' | 'guest_shutdown' | 'guest_panic' | 'oom' | 'vmm_crash';
+  /** The last lines of the VMM's log, for the record. */
+  detail: string;
+}
+
+export interface Vm {
+  readonly record: VmRecord;
+  /** Resolves when the VMM process is gone; never rejects. */
+  readonly ended: Promise<VmEnd>;
+  /** Stops the virtual processors. No error when they are stopped. */
+  stop(): Promise<void>;
+  /** Lets them run. No error when they run. */
+  resume(): Promise<void>;
+  /** Device state of a stopped, cold-booted VM to `stateFile`; `memoryFile` is complete afterwards. Ends nothing. */
+  saveTemplate(stateFile: string): Promise<void>;
+  /** Device state and changed pages of a stopped, restored VM. On failure the VM can be resumed as if nothing was. */
+  savePause(stateFile: string, memoryDiff: string): Promise<MemoryDump>;
+  /** Ends the VMM within `graceMs` milliseconds (0 = at once) plus the kernel's time to tear it down. */
+  kill(graceMs: number): Promise<void>;
+}
+
+export interface VmmDriver {
+  readonly name: 'qemu' | 'firecracker' | 'fake';
+  /** Boots from the kernel with shared memory; returns when the VMM runs the guest (not when the guest is ready). */
+  boot(request: BootRequest): Promise<Vm>;
+  /** Restores; returns with the processors stopped, so that the caller records the fact before `resume()`. */
+  restore(request: RestoreRequest): Promise<Vm>;
+  /** The VM of `record` if it still runs, whatever its processors do; undefined when it is gone. */
+  adopt(record: VmRecord): Promise<Vm | undefined>;
+}
