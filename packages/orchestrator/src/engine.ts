@@ -1,0 +1,217 @@
+/**
+ * What the orchestrator offers to the API, the proxy and the server: sandboxes and templates as plain data, operations as
+ * methods. Times are milliseconds since the epoch, durations are seconds where they come from a user, sizes are MiB.
+ * Every method rejects with an AenvError; the codes worth naming are given at each.
+ */
+
+export type SandboxState = 'running' | 'paused';
+export type OnTimeout = 'kill' | 'pause';
+
+export interface SandboxView {
+  id: string;
+  templateId: string;
+  /** First name of the template, when it has one. */
+  alias?: string;
+  state: SandboxState;
+  /** Start of the present run. */
+  startedAt: number;
+  /** When the timeout strikes; for a paused sandbox the time of the pause. */
+  endAt: number;
+  cpuCount: number;
+  memoryMb: number;
+  diskSizeMb: number;
+  metadata: Record<string, string>;
+  envdVersion: string;
+  /** Present for secure sandboxes. */
+  envdAccessToken?: string;
+  allowInternetAccess: boolean;
+  autoResume: boolean;
+  onTimeout: OnTimeout;
+}
+
+export interface SandboxSettings {
+  /** ≥ 1; more than the configured maximum is refused (`bad_request`) with the maximum in the message. */
+  timeoutSeconds: number;
+  onTimeout: OnTimeout;
+  autoResume: boolean;
+  secure: boolean;
+  allowInternetAccess: boolean;
+  metadata: Record<string, string>;
+  envVars: Record<string, string>;
+}
+
+export interface CreateSandbox extends SandboxSettings {
+  /** Template id, name, or `name:tag`. */
+  template: string;
+}
+
+export interface RegistryCredentials {
+  username: string;
+  password: string;
+}
+
+export interface CreateCold extends SandboxSettings {
+  image: string;
+  cpuCount?: number;
+  memoryMb?: number;
+  diskSizeMb?: number;
+  credentials?: RegistryCredentials;
+}
+
+export interface SandboxFilter {
+  states?: SandboxState[];
+  /** All pairs must match. */
+  metadata?: Record<string, string>;
+  /** Milliseconds since the epoch, inclusive. */
+  startedAfter?: number;
+  /** Template id or name; one that does not exist matches nothing. */
+  template?: string;
+}
+
+export interface SandboxMetric {
+  timestamp: number;
+  cpuCount: number;
+  /** Percent of all cores, 0–100. */
+  cpuUsedPct: number;
+  /** The rest in bytes. */
+  memUsed: number;
+  memTotal: number;
+  memCache: number;
+  diskUsed: number;
+  diskTotal: number;
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface LogEntry {
+  timestamp: number;
+  level: LogLevel;
+  message: string;
+  /** Build step, for build logs. */
+  step?: string;
+  fields?: Record<string, string>;
+}
+
+export type BuildStatus = 'waiting' | 'building' | 'ready' | 'error';
+
+export interface BuildView {
+  id: string;
+  templateId: string;
+  status: BuildStatus;
+  createdAt: number;
+  updatedAt: number;
+  finishedAt?: number;
+  cpuCount: number;
+  memoryMb: number;
+  /** Known once the disk exists. */
+  diskSizeMb?: number;
+  envdVersion?: string;
+  /** Why it failed; `step` is `base`, a step's number or `finalize`, as E2B has it. */
+  reason?: { message: string; step: string };
+}
+
+export interface TemplateView {
+  id: string;
+  /** The build that a start uses, else the newest one. */
+  build: BuildView;
+  builds: BuildView[];
+  names: string[];
+  tags: string[];
+  createdAt: number;
+  updatedAt: number;
+  lastSpawnedAt?: number;
+  spawnCount: number;
+}
+
+export interface NewTemplate {
+  /** `name` or `name:tag`; an existing name gets a new build of the same template. */
+  name: string;
+  tags: string[];
+  cpuCount?: number;
+  memoryMb?: number;
+}
+
+export interface BuildStart {
+  fromImage?: string;
+  fromTemplate?: string;
+  credentials?: RegistryCredentials;
+  /** Runs in the guest until the capture and stays running in every sandbox. */
+  startCmd?: string;
+  /** Polled until it exits with 0 before the capture. */
+  readyCmd?: string;
+  diskSizeMb?: number;
+}
+
+/** Where the proxy finds a sandbox. */
+export type SandboxRoute =
+  | { kind: 'running'; address: string; secure: boolean }
+  | { kind: 'paused'; autoResume: boolean; envdAccessToken?: string }
+  | { kind: 'unknown' };
+
+export interface EngineStats {
+  running: number;
+  paused: number;
+  slotsReady: number;
+  /** Per operation: how many ended well, how many did not, and the seconds they took together. */
+  operations: Record<string, { succeeded: number; failed: number; seconds: number }>;
+}
+
+export interface Engine {
+  /** `template_not_found`, `conflict` (not built), `capacity_exhausted`, `sandbox_start_failed`. */
+  createSandbox(request: CreateSandbox): Promise<SandboxView>;
+  /** Starts straight from an image; the first start of an image takes as long as a build. `image_*`, `registry_*`. */
+  createCold(request: CreateCold): Promise<SandboxView>;
+  /** `sandbox_not_found`. */
+  getSandbox(id: string): SandboxView;
+  /** Unordered; paging and order belong to the API. */
+  listSandboxes(filter: SandboxFilter): SandboxView[];
+  /** Returns when nothing of it is left. `sandbox_not_found`. */
+  killSandbox(id: string): Promise<void>;
+  /** `sandbox_not_found`, `sandbox_paused` when it is paused already, `snapshot_failed` (then it still runs). */
+  pauseSandbox(id: string): Promise<void>;
+  /** `sandbox_not_found`, `sandbox_not_paused`, `restore_failed` (then it is still paused). */
+  resumeSandbox(id: string, timeoutSeconds: number): Promise<SandboxView>;
+  /** Resumes when paused; when running only ever prolongs the timeout. */
+  connectSandbox(id: string, timeoutSeconds: number): Promise<{ sandbox: SandboxView; resumed: boolean }>;
+  /** Counts from now and may shorten. `sandbox_not_found` also for a paused sandbox, as E2B answers. */
+  setTimeout(id: string, timeoutSeconds: number): Promise<void>;
+  /** Only ever prolongs. */
+  refresh(id: string, durationSeconds: number): Promise<void>;
+  /** Samples within [start, end], milliseconds since the epoch, oldest first. */
+  sandboxMetrics(id: string, range: { start?: number; end?: number }): Promise<SandboxMetric[]>;
+  /** Oldest first: what happened to the sandbox, and its console. */
+  sandboxLogs(id: string): Promise<LogEntry[]>;
+  /** For the proxy; cheap, called for each connection. */
+  route(id: string): SandboxRoute;
+
+  /** Registers a template with a build in state `waiting`. */
+  createTemplate(request: NewTemplate): TemplateView;
+  /** Returns at once; the build goes on in the background. `build_not_found`, `conflict` when it is not waiting. */
+  startBuild(templateId: string, buildId: string, request: BuildStart): void;
+  getBuild(templateId: string, buildId: string): BuildView;
+  /** All entries, oldest first. */
+  buildLogs(templateId: string, buildId: string): LogEntry[];
+  listTemplates(): TemplateView[];
+  /** By id or name. `template_not_found`. */
+  getTemplate(idOrName: string): TemplateView;
+  /** `template_not_found`; `template_in_use` naming the sandboxes that need it. */
+  deleteTemplate(idOrName: string): Promise<void>;
+
+  stats(): EngineStats;
+  /** The machine's report for `aenv doctor`. */
+  doctor(): Promise<DoctorReport>;
+}
+
+export interface DoctorFinding {
+  /** Such as `qemu`, `accelerator`, `nftables`, `disk`. */
+  check: string;
+  status: 'ok' | 'warn' | 'fail';
+  /** What was found, with versions and figures. */
+  detail: string;
+  /** What to do, for warn and fail. */
+  remedy?: string;
+}
+
+export interface DoctorReport {
+  findings: DoctorFinding[];
+}
