@@ -1,1 +1,14 @@
-export {};
+export { type Leftover, type Recovery, recover } from './recovery.ts';
+export {
+  type Answer,
+  answer,
+  type Deadline,
+  due,
+  type EndCause,
+  isSettled,
+  OPERATIONS,
+  type Operation,
+  outcome,
+  SANDBOX_PHASES,
+  type SandboxPhase,
+} from './sandbox.ts';
