@@ -1,0 +1,89 @@
+/**
+ * A sandbox on disk: its private disk layer and, while it is paused, the saved state beside it. Saved state is staged and
+ * appears in one rename, so it is complete or not there.
+ */
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Home } from './home.ts';
+import { type PauseManifest, readManifest, writeManifest } from './manifest.ts';
+
+export interface SavedState {
+  directory: string;
+  /** Device state. */
+  state: string;
+  memoryDiff: string;
+}
+
+function savedIn(directory: string): SavedState {
+  return { directory, state: join(directory, 'state'), memoryDiff: join(directory, 'memory.diff') };
+}
+
+export class SandboxStore {
+  readonly #home: Home;
+
+  constructor(home: Home) {
+    this.#home = home;
+  }
+
+  directory(id: string): string {
+    return join(this.#home.sandboxes, id);
+  }
+
+  disk(id: string): string {
+    return join(this.directory(id), 'disk.qcow2');
+  }
+
+  saved(id: string): SavedState {
+    return savedIn(join(this.directory(id), 'pause'));
+  }
+
+  /** Where the VMM's console goes; kept as long as the sandbox. */
+  console(id: string): string {
+    return join(this.directory(id), 'console.log');
+  }
+
+  async create(id: string): Promise<void> {
+    await mkdir(this.directory(id), { mode: 0o711 });
+  }
+
+  /** An empty directory for a pause to write into. */
+  async stagePause(id: string): Promise<SavedState> {
+    const staged = savedIn(join(this.directory(id), 'pause.tmp'));
+    await rm(staged.directory, { recursive: true, force: true });
+    await mkdir(staged.directory, { mode: 0o711 });
+    return staged;
+  }
+
+  /** Makes a staged pause the saved state of the sandbox. */
+  async publishPause(id: string, manifest: PauseManifest): Promise<void> {
+    const staged = join(this.directory(id), 'pause.tmp');
+    await writeManifest(staged, manifest);
+    await rm(this.saved(id).directory, { recursive: true, force: true });
+    await rename(staged, this.saved(id).directory);
+  }
+
+  async discardStagedPause(id: string): Promise<void> {
+    await rm(join(this.directory(id), 'pause.tmp'), { recursive: true, force: true });
+  }
+
+  /** The saved state has been taken up again by a running VM and is void. */
+  async discardPause(id: string): Promise<void> {
+    await rm(this.saved(id).directory, { recursive: true, force: true });
+  }
+
+  /** The manifest of the saved state, or undefined when there is none that is complete. */
+  pauseManifest(id: string): Promise<PauseManifest | undefined> {
+    return readManifest(this.saved(id).directory, 'pause');
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(this.directory(id), { recursive: true, force: true });
+  }
+
+  /** Removes every directory that is not of one of `ids`. Returns their names. */
+  async removeUnowned(ids: ReadonlySet<string>): Promise<string[]> {
+    const unowned = (await readdir(this.#home.sandboxes)).filter((name) => !ids.has(name));
+    for (const name of unowned) await this.remove(name);
+    return unowned;
+  }
+}
