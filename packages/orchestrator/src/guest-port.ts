@@ -1,0 +1,47 @@
+/** What the orchestrator asks of a guest daemon; `aenvd` over the network, or a fake in tests. */
+
+export interface GuestIdentity {
+  sandboxId: string;
+  templateId: string;
+  hostname: string;
+  envVars: Record<string, string>;
+  /** Absent: everybody who reaches the port may use the daemon. */
+  accessToken?: string;
+  user: string;
+  workdir: string;
+}
+
+export interface GuestMetrics {
+  cpuCount: number;
+  cpuUsedPct: number;
+  memUsed: number;
+  memTotal: number;
+  memCache: number;
+  diskUsed: number;
+  diskTotal: number;
+}
+
+export interface GuestCommand {
+  /** Run with `/bin/sh -c`. */
+  script: string;
+  user: string;
+  cwd: string;
+  tag?: string;
+  /** Milliseconds until it is killed; absent: never. */
+  timeoutMs?: number;
+  onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
+}
+
+export interface GuestPort {
+  /** Resolves as soon as the daemon at `address` answers; `guest_unreachable` after `timeoutMs`. */
+  ready(address: string, timeoutMs: number): Promise<void>;
+  /** Gives the guest its identity, the time and fresh entropy. */
+  init(address: string, initKey: string, identity: GuestIdentity): Promise<void>;
+  /** Ends all streams, so that none is left open in a memory image. */
+  dropStreams(address: string, initKey: string): Promise<void>;
+  /** Writes all file systems to the disk. */
+  sync(address: string, initKey: string): Promise<void>;
+  metrics(address: string, accessToken?: string): Promise<GuestMetrics>;
+  /** Starts a command; `exit` resolves with its exit code and rejects when the stream is lost. */
+  start(address: string, command: GuestCommand): Promise<{ pid: number; exit: Promise<number> }>;
+}

@@ -1,0 +1,102 @@
+/** Puts a VM together from a template (and saved state), and takes it apart again. */
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { EgressPolicy } from '@aenv/linux';
+import type { SavedState } from '@aenv/snapshot';
+import { AenvError, randomBase36 } from '@aenv/std';
+import type { Vm, VmEnd } from '@aenv/vmm';
+import type { GuestIdentity } from './guest-port.ts';
+import type { Context } from './options.ts';
+import type { Run } from './sandbox-table.ts';
+import type { SlotPool } from './slot-pool.ts';
+
+/** How long a guest may take to answer after its processors run, milliseconds. */
+const GUEST_DEADLINE_MS = 30_000;
+
+export interface LaunchRequest {
+  sandboxId: string;
+  buildId: string;
+  policy: EgressPolicy;
+  /** Absent: as the template was captured. */
+  saved?: SavedState;
+}
+
+export interface Launched {
+  vm: Vm;
+  run: Run;
+}
+
+/** Restores a VM with its processors stopped. When it fails, nothing of it is left. */
+export async function launch(context: Context, slots: SlotPool, request: LaunchRequest): Promise<Launched> {
+  const { machine } = await context.templateStore.manifest(request.buildId);
+  if (machine.driver !== context.driver.name) {
+    throw new AenvError(
+      'restore_failed',
+      `built with the ${machine.driver} driver, but this server runs ${context.driver.name}`,
+      {
+        remedy: 'Pull the image again to build a template for this driver.',
+      },
+    );
+  }
+  const files = context.templateStore.files(request.buildId);
+  const slot = await slots.take(request.policy);
+  const id = `${request.sandboxId}-${randomBase36(4)}`;
+  const directory = join(context.home.vms, id);
+  try {
+    const vm = await context.driver.restore({
+      id,
+      slot,
+      resources: { cpus: machine.cpus, memoryMb: machine.memoryMb },
+      directory,
+      memoryFile: files.memory,
+      diskFile: context.sandboxStore.disk(request.sandboxId),
+      kernel: machine.kernel,
+      initramfs: machine.initramfs,
+      kernelArguments: machine.kernelArguments,
+      stateFile: request.saved?.state ?? files.state,
+      ...(request.saved ? { memoryDiff: request.saved.memoryDiff } : {}),
+    });
+    return { vm, run: { slot, vm: vm.record } };
+  } catch (error) {
+    slots.release(slot);
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Ends the VM, if there is one, and frees what it held. */
+export async function dismantle(context: Context, slots: SlotPool, run: Run, vm?: Vm): Promise<void> {
+  if (vm) await vm.kill(0);
+  else await context.launcher.killVm(run.vm.id, 0);
+  slots.release(run.slot);
+  await rm(run.vm.directory, { recursive: true, force: true });
+}
+
+/** An error of its own for a VM that ended while something waited for its guest. */
+export function endedEarly(end: VmEnd): AenvError {
+  return new AenvError('sandbox_start_failed', `the VM ended before its guest answered (${end.cause}): ${end.detail}`);
+}
+
+/** Waits for the guest daemon and gives it its identity; fails at once when the VM dies meanwhile. */
+export async function introduce(
+  context: Context,
+  { vm, run }: Launched,
+  initKey: string,
+  identity: GuestIdentity,
+): Promise<void> {
+  const address = run.slot.hostAddress;
+  const greeted = context.guests
+    .ready(address, GUEST_DEADLINE_MS)
+    .then(() => context.guests.init(address, initKey, identity));
+  const died = vm.ended.then((end) => Promise.reject(endedEarly(end)));
+  died.catch(() => {});
+  greeted.catch(() => {});
+  await Promise.race([greeted, died]);
+}
+
+/** The run directory of a VM that is about to be cold-booted. */
+export async function makeRunDirectory(context: Context, id: string): Promise<string> {
+  const directory = join(context.home.vms, id);
+  await mkdir(directory, { mode: 0o711 });
+  return directory;
+}

@@ -1,0 +1,47 @@
+/** What the orchestrator is made of; the server fills it in, tests fill in fakes. */
+import type { DatabaseSync } from 'node:sqlite';
+import type { Launcher } from '@aenv/linux';
+import type { Home, SandboxStore, TemplateStore } from '@aenv/snapshot';
+import type { Clock, Logger } from '@aenv/std';
+import type { VmmDriver } from '@aenv/vmm';
+import type { DoctorFinding } from './engine.ts';
+import type { GuestPort } from './guest-port.ts';
+
+export interface MachineParts {
+  kernel: string;
+  initramfs: string;
+  kernelArguments: string[];
+}
+
+export interface OrchestratorOptions {
+  home: Home;
+  launcher: Launcher;
+  driver: VmmDriver;
+  guests: GuestPort;
+  /** For new templates; a built one keeps those it was booted with. */
+  machine: MachineParts;
+  defaults: { cpuCount: number; memoryMb: number; diskMb: number };
+  limits: {
+    /** Longest timeout that a sandbox may ask for, seconds. */
+    maxTimeoutSeconds: number;
+    /** Sandboxes that may have a VM at the same time, builds included. */
+    maxRunning: number;
+    /** Seconds until a template's ready command has to succeed. */
+    readyTimeoutSeconds: number;
+  };
+  /** Network slots kept ready. */
+  slotPoolSize: number;
+  /** Called whenever the address of a sandbox stops being valid: cut what is connected to it. */
+  onRouteChange: (sandboxId: string) => void;
+  /** The machine's part of the doctor's report. */
+  inspectHost: () => Promise<DoctorFinding[]>;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** The options and the stores that they imply, shared by the parts of the orchestrator. */
+export interface Context extends OrchestratorOptions {
+  database: DatabaseSync;
+  templateStore: TemplateStore;
+  sandboxStore: SandboxStore;
+}
