@@ -106,7 +106,8 @@ export function outcome(phase: SandboxPhase, succeeded: boolean): SandboxPhase |
     case 'resuming':
       return succeeded ? 'running' : 'paused';
     case 'killing':
-      return 'gone';
+      // What could not be removed must not be forgotten: the end is tried again.
+      return succeeded ? 'gone' : 'killing';
     default:
       throw new Error(`no operation ends in phase ${phase}`);
   }

@@ -2,38 +2,36 @@
 import { answer, due, type EndCause, isSettled, type Operation, outcome, type SandboxPhase } from '@aenv/lifecycle';
 import { AenvError, newSandboxId, newSecret } from '@aenv/std';
 import type { Vm, VmEnd } from '@aenv/vmm';
-import type { LogLevel, SandboxFilter, SandboxRoute, SandboxSettings, SandboxView } from './engine.ts';
-import { dismantle, introduce, type Launched, launch } from './launch.ts';
+import type { SandboxFilter, SandboxRoute, SandboxSettings, SandboxView } from './engine.ts';
 import type { Context } from './options.ts';
 import { type SandboxRow, SandboxTable } from './sandbox-table.ts';
+import { type Live, SandboxWork } from './sandbox-work.ts';
 import type { SlotPool } from './slot-pool.ts';
-import type { BuildRow, GuestSettings, TemplateTable } from './template-table.ts';
-import { matches, sandboxView } from './views.ts';
+import type { BuildRow, TemplateTable } from './template-table.ts';
+import { matches, sandboxRoute, sandboxView } from './views.ts';
 
-/** A record with what is under way and what runs. */
-interface Live {
-  row: SandboxRow;
-  build: BuildRow;
-  vm?: Vm;
-  /** Settles as the operation in progress does. */
-  transition?: Promise<void>;
+/** After a timeout could not be acted on, the time until it is tried again, milliseconds. */
+const RETRY_MS = 30_000;
+
+/** A running sandbox with its guest's address. */
+export interface RunningGuest {
+  id: string;
+  address: string;
+  token?: string;
 }
-
-/** After an automatic pause has failed, the time until it is tried again, milliseconds. */
-const PAUSE_RETRY_MS = 30_000;
 
 export class Sandboxes {
   readonly #context: Context;
   readonly table: SandboxTable;
   readonly #templates: TemplateTable;
-  readonly #slots: SlotPool;
+  readonly #work: SandboxWork;
   readonly #live = new Map<string, Live>();
 
   constructor(context: Context, templates: TemplateTable, slots: SlotPool) {
     this.#context = context;
     this.table = new SandboxTable(context.database);
     this.#templates = templates;
-    this.#slots = slots;
+    this.#work = new SandboxWork(context, this.table, slots);
   }
 
   // ---- what there is
@@ -69,23 +67,11 @@ export class Sandboxes {
   }
 
   route(id: string): SandboxRoute {
-    const live = this.#live.get(id);
-    if (!live) return { kind: 'unknown' };
-    const { phase, run, settings, token } = live.row;
-    if (phase === 'running' && run)
-      return { kind: 'running', address: run.slot.hostAddress, secure: token !== undefined };
-    if (phase === 'paused' || phase === 'pausing' || phase === 'resuming') {
-      return {
-        kind: 'paused',
-        autoResume: settings.autoResume,
-        ...(token === undefined ? {} : { envdAccessToken: token }),
-      };
-    }
-    return { kind: 'unknown' };
+    return sandboxRoute(this.#live.get(id)?.row);
   }
 
-  /** The running sandboxes with their guests' addresses, for sampling. */
-  running(): { id: string; address: string; token?: string }[] {
+  /** The running sandboxes, for sampling. */
+  running(): RunningGuest[] {
     return [...this.#live.values()].flatMap(({ row }) =>
       row.phase === 'running' && row.run
         ? [{ id: row.id, address: row.run.slot.hostAddress, ...(row.token === undefined ? {} : { token: row.token }) }]
@@ -93,7 +79,7 @@ export class Sandboxes {
     );
   }
 
-  /** The file that takes the console of the sandbox's present VM. */
+  /** Run directory of the sandbox's present VM; undefined while it has none. */
   runDirectory(id: string): string | undefined {
     return this.#visible(id).row.run?.vm.directory;
   }
@@ -117,23 +103,21 @@ export class Sandboxes {
         ...(settings.secure ? { token: newSecret() } : {}),
       },
     };
-    this.#live.set(live.row.id, live);
-    await this.#transition(live, 'starting', 'start_failed', () => this.#start(live));
+    await this.#transition(live, 'starting', 'start_failed', () => this.#work.start(live));
     this.#templates.countSpawn(build.templateId, now);
-    this.#note(live, 'info', 'started');
     return this.#view(live);
   }
 
   async kill(id: string, cause: EndCause = 'killed'): Promise<void> {
     const live = await this.#reach(id, 'kill');
     if (!live) return;
-    await this.#transition(live, 'killing', cause, () => this.#tearDown(live));
+    await this.#transition(live, 'killing', cause, () => this.#work.tearDown(live));
   }
 
   async pause(id: string): Promise<void> {
     const live = await this.#reach(id, 'pause');
     if (!live) return;
-    await this.#transition(live, 'pausing', 'vmm_crash', () => this.#save(live));
+    await this.#transition(live, 'pausing', 'vmm_crash', () => this.#work.save(live));
   }
 
   /** Returns whether this call, or one that it joined, resumed the sandbox. */
@@ -151,7 +135,7 @@ export class Sandboxes {
     this.#checkRoom();
     let guestError: unknown;
     await this.#transition(live, 'resuming', 'vmm_crash', async () => {
-      guestError = await this.#restore(live, timeoutSeconds);
+      guestError = await this.#work.restore(live, timeoutSeconds);
     });
     if (guestError !== undefined) throw guestError;
     return true;
@@ -168,30 +152,40 @@ export class Sandboxes {
     if (live) this.#prolong(live, durationSeconds);
   }
 
-  /** Acts on every timeout that has struck; called by a timer. Never rejects. */
+  /** Acts on every timeout that has struck, and on ends that failed; called by a timer. Never rejects. */
   sweep(): void {
     const now = this.#context.clock.now();
-    for (const { row } of this.#live.values()) {
+    for (const live of this.#live.values()) {
+      const { row } = live;
       const action = due({ phase: row.phase, endAt: row.endAt, onTimeout: row.settings.onTimeout }, now);
-      if (action === 'kill') void this.kill(row.id, 'timeout').catch((err: unknown) => this.#sweepFailed(row, err));
-      if (action === 'pause') void this.pause(row.id).catch((err: unknown) => this.#sweepFailed(row, err));
+      if (action === 'kill') void this.kill(row.id, 'timeout').catch((err: unknown) => this.#sweepFailed(live, err));
+      if (action === 'pause') void this.pause(row.id).catch((err: unknown) => this.#sweepFailed(live, err));
+      if (row.phase === 'killing' && !live.transition && now >= row.endAt)
+        void this.kill(row.id).catch((err: unknown) => this.#sweepFailed(live, err));
     }
   }
 
-  #sweepFailed(row: SandboxRow, err: unknown): void {
-    this.#context.logger.error({ err, sandboxId: row.id }, 'the timeout could not be acted on');
-    const live = this.#live.get(row.id);
-    if (live) this.#setEnd(live, this.#context.clock.now() + PAUSE_RETRY_MS);
+  #sweepFailed({ row }: Live, err: unknown): void {
+    this.#context.logger.error({ err, sandboxId: row.id }, 'the timeout could not be acted on; it is tried again');
+    row.endAt = this.#context.clock.now() + RETRY_MS;
   }
 
-  // ---- recovery, see recovery.ts
+  /** Waits for the operations in progress; what they leave running goes on running. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([...this.#live.values()].map(({ transition }) => transition));
+  }
 
-  /** Takes a recorded sandbox back in; `launched` when its VM runs. */
+  /** Takes a recorded sandbox back in at the start of the server; with `vm` it runs on, and its guest is greeted anew. */
   readopt(row: SandboxRow, build: BuildRow, vm: Vm | undefined): void {
-    const live: Live = { row, build };
+    const live: Live = { row, build, ...(vm ? { vm } : {}) };
     this.#live.set(row.id, live);
-    if (vm) this.#watch(live, vm);
-    this.table.put(row);
+    this.#work.record(live);
+    if (!vm || !row.run) return;
+    this.#watch(live, vm);
+    // The server may have died between the start of the processors and the greeting.
+    void this.#work.greet(live, { vm, run: row.run }).catch((err: unknown) => {
+      this.#context.logger.warn({ err, sandboxId: row.id }, 'the guest of an adopted sandbox does not answer');
+    });
   }
 
   // ---- the lifecycle
@@ -216,6 +210,8 @@ export class Sandboxes {
         case 'refuse':
           throw new AenvError(reply.code, `sandbox ${id}: ${reply.message}`);
         case 'join':
+          // Nothing to join is an end that failed: it is tried again.
+          if (!live.transition) return live;
           await live.transition;
           return undefined;
         case 'wait':
@@ -226,147 +222,76 @@ export class Sandboxes {
 
   /** Runs `work` in `phase` and moves on to what its outcome leads to. `cause` is remembered when that is the end. */
   #transition(live: Live, phase: SandboxPhase, cause: EndCause, work: () => Promise<void>): Promise<void> {
-    live.row.phase = phase;
-    this.table.put(live.row);
+    this.#enter(live, phase);
     const done = work().then(
       () => this.#settle(live, outcome(phase, true), cause),
-      (error: unknown) => {
-        // A failed pause leaves a sandbox that runs, unless its VM is what failed.
-        const vmLost = phase === 'pausing' && live.vm === undefined;
-        this.#settle(live, vmLost ? 'gone' : outcome(phase, false), cause);
-        throw error;
-      },
+      (error: unknown) => this.#failed(live, phase, cause, error),
     );
     live.transition = done;
     done.catch(() => {});
     return done;
   }
 
+  /** An end must be possible also when it cannot be recorded, for instance because the disk is full. */
+  #enter(live: Live, phase: SandboxPhase): void {
+    const before = live.row.phase;
+    live.row.phase = phase;
+    if (phase === 'killing') {
+      this.#work.record(live);
+    } else {
+      try {
+        this.table.put(live.row);
+      } catch (error) {
+        live.row.phase = before;
+        throw AenvError.from(error);
+      }
+    }
+    this.#live.set(live.row.id, live);
+  }
+
+  async #failed(live: Live, phase: SandboxPhase, cause: EndCause, error: unknown): Promise<never> {
+    // A failed pause leaves a sandbox that runs, unless its VM is what failed.
+    const vmLost = phase === 'pausing' && live.vm === undefined;
+    const next = vmLost ? 'gone' : outcome(phase, false);
+    if (next === 'gone') await this.#endOf(live, cause);
+    else this.#settle(live, next, cause);
+    throw error;
+  }
+
+  /** The end of a sandbox whose operation failed; what cannot be removed now stays `killing` and is tried again. */
+  async #endOf(live: Live, cause: EndCause): Promise<void> {
+    try {
+      await this.#work.tearDown(live);
+      this.#settle(live, 'gone', cause);
+    } catch (err) {
+      this.#context.logger.error({ err, sandboxId: live.row.id }, 'what a failed sandbox left could not be removed');
+      this.#settle(live, 'killing', cause);
+    }
+  }
+
   #settle(live: Live, next: SandboxPhase | 'gone', cause: EndCause): void {
     live.transition = undefined;
+    const { row } = live;
     if (next === 'gone') {
-      this.#live.delete(live.row.id);
-      this.table.end(live.row.id, this.#context.clock.now(), cause);
+      this.#live.delete(row.id);
+      this.#forget(row.id, cause);
       return;
     }
-    live.row.phase = next;
-    this.table.put(live.row);
+    row.phase = next;
+    if (next === 'killing') row.endAt = this.#context.clock.now() + RETRY_MS;
+    this.#work.record(live);
+    if (next === 'running' && live.vm) this.#watch(live, live.vm);
   }
 
-  async #start(live: Live): Promise<void> {
-    const { id, buildId } = live.row;
+  #forget(id: string, cause: EndCause): void {
     try {
-      await this.#context.sandboxStore.create(id);
-      await this.#context.templateStore.cloneDisk(buildId, this.#context.sandboxStore.disk(id));
-      const launched = await launch(this.#context, this.#slots, { sandboxId: id, buildId, policy: this.#policy(live) });
-      this.#take(live, launched);
-      await launched.vm.resume();
-      await this.#introduce(live, launched);
-    } catch (error) {
-      await this.#tearDown(live);
-      throw AenvError.from(error, 'sandbox_start_failed');
-    }
-  }
-
-  async #save(live: Live): Promise<void> {
-    const { vm, row } = live;
-    if (!vm || !row.run) throw new AenvError('internal', `sandbox ${row.id} is running without a VM`);
-    const { sandboxStore, guests, clock } = this.#context;
-    try {
-      await guests.dropStreams(row.run.slot.hostAddress, this.#guest(live).initKey);
-      this.#context.onRouteChange(row.id);
-      await vm.stop();
-      const staged = await sandboxStore.stagePause(row.id);
-      const { pages } = await vm.savePause(staged.state, staged.memoryDiff);
-      await sandboxStore.publishPause(row.id, {
-        version: 1,
-        kind: 'pause',
-        sandboxId: row.id,
-        createdAt: clock.now(),
-        buildId: row.buildId,
-        pages,
-      });
-    } catch (error) {
-      await this.#undoSave(live, vm);
-      throw AenvError.from(error, 'snapshot_failed');
-    }
-    // From here on the saved state is the sandbox, and the VM only what is left of it.
-    const { run } = row;
-    live.vm = undefined;
-    row.run = undefined;
-    row.endAt = clock.now();
-    row.phase = 'paused';
-    this.table.put(row);
-    await dismantle(this.#context, this.#slots, run, vm);
-    this.#note(live, 'info', 'paused');
-  }
-
-  async #undoSave(live: Live, vm: Vm): Promise<void> {
-    await this.#context.sandboxStore.discardStagedPause(live.row.id);
-    try {
-      await vm.resume();
+      this.table.end(id, this.#context.clock.now(), cause);
     } catch (err) {
-      this.#context.logger.error({ err, sandboxId: live.row.id }, 'the VM was lost while it was being paused');
-      await this.#tearDown(live);
+      this.#context.logger.error({ err, sandboxId: id }, 'the end of a sandbox is recorded at the next start');
     }
-  }
-
-  /** Returns the error of a guest that runs but does not answer; everything earlier leaves the sandbox paused. */
-  async #restore(live: Live, timeoutSeconds: number): Promise<unknown> {
-    const { row } = live;
-    const { sandboxStore, clock } = this.#context;
-    if (!(await sandboxStore.pauseManifest(row.id))) {
-      throw new AenvError('restore_failed', `the saved state of sandbox ${row.id} is incomplete`);
-    }
-    let launched: Launched;
-    try {
-      const saved = sandboxStore.saved(row.id);
-      launched = await launch(this.#context, this.#slots, {
-        sandboxId: row.id,
-        buildId: row.buildId,
-        policy: this.#policy(live),
-        saved,
-      });
-    } catch (error) {
-      throw AenvError.from(error, 'restore_failed');
-    }
-    // The record says `running` before the processors run: after a crash in between, the VM is adopted and goes on.
-    const now = clock.now();
-    row.startedAt = now;
-    row.endAt = now + timeoutSeconds * 1000;
-    row.settings.timeoutSeconds = timeoutSeconds;
-    row.phase = 'running';
-    this.#take(live, launched);
-    row.phase = 'resuming';
-    await launched.vm.resume();
-    await sandboxStore.discardPause(row.id);
-    try {
-      await this.#introduce(live, launched);
-    } catch (error) {
-      return error;
-    }
-    this.#note(live, 'info', 'resumed');
-    return undefined;
-  }
-
-  async #tearDown(live: Live): Promise<void> {
-    const { vm, row } = live;
-    live.vm = undefined;
-    this.#context.onRouteChange(row.id);
-    if (row.run) await dismantle(this.#context, this.#slots, row.run, vm);
-    row.run = undefined;
-    await this.#context.sandboxStore.remove(row.id);
-  }
-
-  /** Records a VM as that of the sandbox, before it runs. */
-  #take(live: Live, { vm, run }: Launched): void {
-    live.row.run = run;
-    this.table.put(live.row);
-    this.#watch(live, vm);
   }
 
   #watch(live: Live, vm: Vm): void {
-    live.vm = vm;
     void vm.ended.then((end) => this.#vmEnded(live, vm, end));
   }
 
@@ -378,30 +303,6 @@ export class Sandboxes {
     void this.kill(live.row.id, cause).catch((err: unknown) => {
       this.#context.logger.error({ err, sandboxId: live.row.id }, 'a sandbox that ended could not be cleared away');
     });
-  }
-
-  #introduce(live: Live, launched: Launched): Promise<void> {
-    const { row } = live;
-    const guest = this.#guest(live);
-    return introduce(this.#context, launched, guest.initKey, {
-      sandboxId: row.id,
-      templateId: row.templateId,
-      hostname: row.id,
-      envVars: { ...guest.env, ...row.settings.envVars },
-      user: guest.user,
-      workdir: guest.workdir,
-      ...(row.token === undefined ? {} : { accessToken: row.token }),
-    });
-  }
-
-  #guest(live: Live): GuestSettings {
-    const { guest } = live.build;
-    if (!guest) throw new AenvError('internal', `build ${live.build.id} has no guest settings`);
-    return guest;
-  }
-
-  #policy(live: Live) {
-    return { internet: live.row.settings.allowInternetAccess };
   }
 
   #view(live: Live): SandboxView {
@@ -432,9 +333,5 @@ export class Sandboxes {
   #prolong(live: Live, seconds: number): void {
     const endAt = this.#context.clock.now() + seconds * 1000;
     if (isSettled(live.row.phase) && endAt > live.row.endAt) this.#setEnd(live, endAt);
-  }
-
-  #note(live: Live, level: LogLevel, message: string): void {
-    this.table.log(live.row.id, { timestamp: this.#context.clock.now(), level, message });
   }
 }

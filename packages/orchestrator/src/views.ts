@@ -1,5 +1,5 @@
 /** From rows to what the engine shows. */
-import type { SandboxFilter, SandboxState, SandboxView } from './engine.ts';
+import type { SandboxFilter, SandboxRoute, SandboxState, SandboxView } from './engine.ts';
 import type { SandboxRow } from './sandbox-table.ts';
 import type { BuildRow } from './template-table.ts';
 
@@ -38,4 +38,21 @@ export function matches(row: SandboxRow, filter: SandboxFilter, templateId: stri
   if (filter.template !== undefined && row.templateId !== templateId) return false;
   if (filter.startedAfter !== undefined && row.startedAt < filter.startedAfter) return false;
   return Object.entries(filter.metadata ?? {}).every(([key, value]) => row.settings.metadata[key] === value);
+}
+
+/** Where the proxy sends requests for the sandbox of `row`. */
+export function sandboxRoute(row: SandboxRow | undefined): SandboxRoute {
+  if (!row) return { kind: 'unknown' };
+  const { phase, run, settings, token } = row;
+  if (phase === 'running' && run) {
+    return { kind: 'running', address: run.slot.hostAddress, secure: token !== undefined };
+  }
+  if (phase === 'paused' || phase === 'pausing' || phase === 'resuming') {
+    return {
+      kind: 'paused',
+      autoResume: settings.autoResume,
+      ...(token === undefined ? {} : { envdAccessToken: token }),
+    };
+  }
+  return { kind: 'unknown' };
 }

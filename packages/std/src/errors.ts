@@ -100,7 +100,7 @@ export class AenvError extends Error {
   /** Turns anything caught into an AenvError; what is already one is returned as it is. */
   static from(reason: unknown, fallback: ErrorCode = 'internal'): AenvError {
     if (reason instanceof AenvError) return reason;
-    if (isSystemError(reason, 'ENOSPC') || isSystemError(reason, 'EDQUOT')) {
+    if (isSystemError(reason, 'ENOSPC') || isSystemError(reason, 'EDQUOT') || isDatabaseFull(reason)) {
       return new AenvError('disk_full', 'the disk is full', {
         remedy: 'Free space under AENV_HOME (delete sandboxes or templates), then try again.',
         cause: reason,
@@ -115,4 +115,9 @@ export class AenvError extends Error {
 export function isSystemError(reason: unknown, code?: string): reason is NodeJS.ErrnoException {
   if (!(reason instanceof Error) || !('code' in reason) || typeof reason.code !== 'string') return false;
   return code === undefined || reason.code === code;
+}
+
+/** SQLITE_FULL, as node:sqlite reports it. */
+function isDatabaseFull(reason: unknown): boolean {
+  return isSystemError(reason, 'ERR_SQLITE_ERROR') && 'errcode' in reason && reason.errcode === 13;
 }
