@@ -28,6 +28,10 @@ const MIGRATIONS = [
     cpu_count INTEGER NOT NULL,
     memory_mb INTEGER NOT NULL,
     disk_mb INTEGER,
+    -- The build whose disk this one's stands on.
+    base_build_id TEXT REFERENCES builds (id),
+    -- Tags that name the build once it is ready.
+    tags_json TEXT NOT NULL,
     guest_json TEXT,
     reason_message TEXT,
     reason_step TEXT

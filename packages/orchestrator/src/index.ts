@@ -1,1 +1,5 @@
 export type * from './engine.ts';
+export type { GuestCommand, GuestIdentity, GuestMetrics, GuestPort } from './guest-port.ts';
+export type { MachineParts, OrchestratorOptions } from './options.ts';
+export { createOrchestrator, Orchestrator } from './orchestrator.ts';
+export type { RecoveryReport } from './recovery.ts';

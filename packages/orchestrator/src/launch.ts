@@ -1,10 +1,10 @@
 /** Puts a VM together from a template (and saved state), and takes it apart again. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EgressPolicy } from '@aenv/linux';
+import type { EgressPolicy, Slot } from '@aenv/linux';
 import type { SavedState } from '@aenv/snapshot';
 import { AenvError, randomBase36 } from '@aenv/std';
-import type { Vm, VmEnd } from '@aenv/vmm';
+import type { Vm, VmEnd, VmRecord } from '@aenv/vmm';
 import type { GuestIdentity } from './guest-port.ts';
 import type { Context } from './options.ts';
 import type { Run } from './sandbox-table.ts';
@@ -64,8 +64,14 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
   }
 }
 
+/** What identifies a VM to take apart; it need not have come up. */
+export interface Remains {
+  slot: Slot;
+  vm: Pick<VmRecord, 'id' | 'directory'>;
+}
+
 /** Ends the VM, if there is one, and frees what it held. */
-export async function dismantle(context: Context, slots: SlotPool, run: Run, vm?: Vm): Promise<void> {
+export async function dismantle(context: Context, slots: SlotPool, run: Remains, vm?: Vm): Promise<void> {
   if (vm) await vm.kill(0);
   else await context.launcher.killVm(run.vm.id, 0);
   slots.release(run.slot);
@@ -92,11 +98,4 @@ export async function introduce(
   died.catch(() => {});
   greeted.catch(() => {});
   await Promise.race([greeted, died]);
-}
-
-/** The run directory of a VM that is about to be cold-booted. */
-export async function makeRunDirectory(context: Context, id: string): Promise<string> {
-  const directory = join(context.home.vms, id);
-  await mkdir(directory, { mode: 0o711 });
-  return directory;
 }

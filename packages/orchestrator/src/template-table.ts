@@ -19,6 +19,10 @@ export interface GuestSettings {
 
 export interface BuildRow extends BuildView {
   guest?: GuestSettings;
+  /** The build whose disk this one's stands on; absent when it stands on an image. */
+  baseBuildId?: string;
+  /** Tags that name the build once it is ready. */
+  tags: string[];
 }
 
 interface RawBuild {
@@ -31,6 +35,8 @@ interface RawBuild {
   cpu_count: number;
   memory_mb: number;
   disk_mb: number | null;
+  base_build_id: string | null;
+  tags_json: string;
   guest_json: string | null;
   reason_message: string | null;
   reason_step: string | null;
@@ -56,13 +62,15 @@ function fromRawBuild(raw: RawBuild): BuildRow {
     memoryMb: raw.memory_mb,
     diskSizeMb: raw.disk_mb ?? undefined,
     envdVersion: ENVD_VERSION,
+    tags: JSON.parse(raw.tags_json) as string[],
+    ...(raw.base_build_id === null ? {} : { baseBuildId: raw.base_build_id }),
     guest: raw.guest_json === null ? undefined : (JSON.parse(raw.guest_json) as GuestSettings),
     reason: raw.reason_message === null ? undefined : { message: raw.reason_message, step: raw.reason_step ?? 'base' },
   };
 }
 
 /** The view of a build without what only the server may know. */
-export function publicBuild({ guest: _, ...view }: BuildRow): BuildView {
+export function publicBuild({ guest: _guest, baseBuildId: _base, tags: _tags, ...view }: BuildRow): BuildView {
   return view;
 }
 
@@ -74,7 +82,7 @@ export class TemplateTable {
   }
 
   /** Adds a build, and the template when `name` is new. */
-  addBuild(build: BuildRow, name: string, tags: readonly string[]): void {
+  addBuild(build: BuildRow, name: string): void {
     transaction(this.#database, () => {
       this.#database
         .prepare(
@@ -86,7 +94,7 @@ export class TemplateTable {
         .run(name, build.templateId);
       this.putBuild(build);
       // A tag of a ready build moves only when the new build is ready too (`assignTags`).
-      for (const tag of tags) {
+      for (const tag of build.tags) {
         this.#database
           .prepare('INSERT OR IGNORE INTO tags (template_id, tag, build_id) VALUES (?, ?, ?)')
           .run(build.templateId, tag, build.id);
@@ -98,10 +106,12 @@ export class TemplateTable {
     this.#database
       .prepare(
         `INSERT INTO builds (id, template_id, status, created_at, updated_at, finished_at, cpu_count, memory_mb, disk_mb,
-           guest_json, reason_message, reason_step)
-         VALUES (:id, :template, :status, :created, :updated, :finished, :cpus, :memory, :disk, :guest, :message, :step)
+           base_build_id, tags_json, guest_json, reason_message, reason_step)
+         VALUES (:id, :template, :status, :created, :updated, :finished, :cpus, :memory, :disk,
+           :base, :tags, :guest, :message, :step)
          ON CONFLICT (id) DO UPDATE SET status = excluded.status, updated_at = excluded.updated_at,
-           finished_at = excluded.finished_at, disk_mb = excluded.disk_mb, guest_json = excluded.guest_json,
+           finished_at = excluded.finished_at, disk_mb = excluded.disk_mb, base_build_id = excluded.base_build_id,
+           tags_json = excluded.tags_json, guest_json = excluded.guest_json,
            reason_message = excluded.reason_message, reason_step = excluded.reason_step`,
       )
       .run({
@@ -114,17 +124,24 @@ export class TemplateTable {
         cpus: build.cpuCount,
         memory: build.memoryMb,
         disk: build.diskSizeMb ?? null,
+        base: build.baseBuildId ?? null,
+        tags: JSON.stringify(build.tags),
         guest: build.guest ? JSON.stringify(build.guest) : null,
         message: build.reason?.message ?? null,
         step: build.reason?.step ?? null,
       });
   }
 
-  assignTags(build: BuildRow, tags: readonly string[]): void {
-    const put = this.#database.prepare(
-      'INSERT INTO tags (template_id, tag, build_id) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET build_id = excluded.build_id',
-    );
-    for (const tag of tags) put.run(build.templateId, tag, build.id);
+  /** Records a build as ready, and its tags as naming it. */
+  putReady(build: BuildRow): void {
+    transaction(this.#database, () => {
+      this.putBuild(build);
+      const put = this.#database.prepare(
+        `INSERT INTO tags (template_id, tag, build_id) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET build_id = excluded.build_id`,
+      );
+      for (const tag of build.tags) put.run(build.templateId, tag, build.id);
+    });
   }
 
   build(buildId: string): BuildRow | undefined {
@@ -135,6 +152,25 @@ export class TemplateTable {
   builds(): BuildRow[] {
     const rows = this.#database.prepare('SELECT * FROM builds ORDER BY created_at DESC, rowid DESC').all();
     return (rows as unknown as RawBuild[]).map(fromRawBuild);
+  }
+
+  /** Builds of the template, newest first. */
+  buildsOf(templateId: string): BuildRow[] {
+    const rows = this.#database
+      .prepare('SELECT * FROM builds WHERE template_id = ? ORDER BY created_at DESC, rowid DESC')
+      .all(templateId);
+    return (rows as unknown as RawBuild[]).map(fromRawBuild);
+  }
+
+  /** Templates other than `templateId` with a build that stands on one of its builds. */
+  templatesBuiltOn(templateId: string): string[] {
+    const rows = this.#database
+      .prepare(
+        `SELECT DISTINCT child.template_id FROM builds child JOIN builds base ON base.id = child.base_build_id
+         WHERE base.template_id = ?1 AND child.template_id != ?1`,
+      )
+      .all(templateId);
+    return rows.map((row) => row.template_id as string);
   }
 
   templateIdByName(name: string): string | undefined {
@@ -174,11 +210,7 @@ export class TemplateTable {
     const tags = this.#database
       .prepare('SELECT tag, build_id FROM tags WHERE template_id = ? ORDER BY tag')
       .all(templateId);
-    const builds = (
-      this.#database
-        .prepare('SELECT * FROM builds WHERE template_id = ? ORDER BY created_at DESC, rowid DESC')
-        .all(templateId) as unknown as RawBuild[]
-    ).map(fromRawBuild);
+    const builds = this.buildsOf(templateId);
     const startedId = tags.find((row) => row.tag === DEFAULT_TAG)?.build_id;
     const build = builds.find((row) => row.id === startedId) ?? builds[0];
     if (!build) throw new AenvError('template_not_found', `template '${templateId}' has no build`);
@@ -207,7 +239,10 @@ export class TemplateTable {
   }
 
   deleteTemplate(templateId: string): void {
-    this.#database.prepare('DELETE FROM templates WHERE id = ?').run(templateId);
+    transaction(this.#database, () => {
+      this.#database.prepare('UPDATE builds SET base_build_id = NULL WHERE template_id = ?').run(templateId);
+      this.#database.prepare('DELETE FROM templates WHERE id = ?').run(templateId);
+    });
   }
 
   log(buildId: string, entry: LogEntry): void {

@@ -1,0 +1,215 @@
+/** Puts the parts together and offers them as the `Engine`. */
+import { prepareHome, SandboxStore, TemplateStore } from '@aenv/snapshot';
+import { AenvError } from '@aenv/std';
+import { Builds } from './builds.ts';
+import { consoleTail } from './console.ts';
+import { openDatabase } from './database.ts';
+import type {
+  CreateCold,
+  CreateSandbox,
+  DoctorReport,
+  Engine,
+  EngineStats,
+  LogEntry,
+  SandboxFilter,
+  SandboxMetric,
+  SandboxView,
+} from './engine.ts';
+import { MetricsHistory } from './metrics-history.ts';
+import { OperationStats } from './operation-stats.ts';
+import type { Context, OrchestratorOptions } from './options.ts';
+import { type RecoveryReport, recoverState } from './recovery.ts';
+import { Sandboxes } from './sandboxes.ts';
+import { SlotPool } from './slot-pool.ts';
+import { TemplateTable } from './template-table.ts';
+
+/** How often timeouts are looked at, milliseconds. */
+const SWEEP_MS = 200;
+const METRICS_MS = 60_000;
+
+/** Opens the state below `options.home`, recovers what an earlier server has left, and starts to work. */
+export async function createOrchestrator(options: OrchestratorOptions): Promise<Orchestrator> {
+  await prepareHome(options.home);
+  const context: Context = {
+    ...options,
+    database: openDatabase(options.home.database),
+    templateStore: new TemplateStore(options.home, options.launcher),
+    sandboxStore: new SandboxStore(options.home),
+  };
+  const slots = new SlotPool({ launcher: options.launcher, size: options.slotPoolSize, logger: options.logger });
+  const templates = new TemplateTable(context.database);
+  const sandboxes = new Sandboxes(context, templates, slots);
+  const builds = new Builds(context, templates, slots, sandboxes);
+  try {
+    const recovered = await recoverState(context, sandboxes, templates);
+    slots.refill();
+    return new Orchestrator({ context, slots, templates, sandboxes, builds, recovered });
+  } catch (error) {
+    context.database.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  context: Context;
+  slots: SlotPool;
+  templates: TemplateTable;
+  sandboxes: Sandboxes;
+  builds: Builds;
+  recovered: RecoveryReport;
+}
+
+export class Orchestrator implements Engine {
+  readonly #parts: Parts;
+  readonly #metrics: MetricsHistory;
+  readonly #stats = new OperationStats();
+  readonly #timers: NodeJS.Timeout[];
+  #closing = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#metrics = new MetricsHistory(parts.context);
+    this.#timers = [
+      setInterval(() => parts.sandboxes.sweep(), SWEEP_MS),
+      setInterval(() => void this.#sampleAll(), METRICS_MS),
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  /** What the start found. */
+  get recovered(): RecoveryReport {
+    return this.#parts.recovered;
+  }
+
+  // ---- sandboxes
+
+  createSandbox(request: CreateSandbox): Promise<SandboxView> {
+    return this.#operation('create', () => {
+      const { build } = this.#parts.templates.resolve(request.template);
+      if (build.status !== 'ready') {
+        throw new AenvError('conflict', `template '${request.template}' is not ready: its build is ${build.status}`, {
+          remedy: 'Wait for the build, or look at its logs.',
+        });
+      }
+      const { template: _, ...settings } = request;
+      return this.#parts.sandboxes.create(build, settings);
+    });
+  }
+
+  createCold(request: CreateCold): Promise<SandboxView> {
+    return this.#operation('create_cold', async () => {
+      const build = await this.#parts.builds.cold(request);
+      const { image, cpuCount, memoryMb, diskSizeMb, credentials, ...settings } = request;
+      return this.#parts.sandboxes.create(build, settings);
+    });
+  }
+
+  getSandbox(id: string): SandboxView {
+    return this.#parts.sandboxes.view(id);
+  }
+
+  listSandboxes(filter: SandboxFilter): SandboxView[] {
+    return this.#parts.sandboxes.list(filter);
+  }
+
+  killSandbox(id: string): Promise<void> {
+    return this.#operation('kill', () => this.#parts.sandboxes.kill(id));
+  }
+
+  pauseSandbox(id: string): Promise<void> {
+    return this.#operation('pause', () => this.#parts.sandboxes.pause(id));
+  }
+
+  resumeSandbox(id: string, timeoutSeconds: number): Promise<SandboxView> {
+    return this.#operation('resume', async () => {
+      await this.#parts.sandboxes.resume(id, 'resume', timeoutSeconds);
+      return this.getSandbox(id);
+    });
+  }
+
+  connectSandbox(id: string, timeoutSeconds: number): Promise<{ sandbox: SandboxView; resumed: boolean }> {
+    return this.#operation('connect', async () => {
+      const resumed = await this.#parts.sandboxes.resume(id, 'connect', timeoutSeconds);
+      return { sandbox: this.getSandbox(id), resumed };
+    });
+  }
+
+  setTimeout(id: string, timeoutSeconds: number): Promise<void> {
+    return this.#parts.sandboxes.setTimeout(id, timeoutSeconds);
+  }
+
+  refresh(id: string, durationSeconds: number): Promise<void> {
+    return this.#parts.sandboxes.refresh(id, durationSeconds);
+  }
+
+  sandboxMetrics(id: string, range: { start?: number; end?: number }): Promise<SandboxMetric[]> {
+    this.getSandbox(id);
+    const guest = this.#parts.sandboxes.running().find((running) => running.id === id);
+    return this.#metrics.of(id, guest, range);
+  }
+
+  async sandboxLogs(id: string): Promise<LogEntry[]> {
+    const { sandboxes, context } = this.#parts;
+    const directory = sandboxes.runDirectory(id);
+    const console = directory === undefined ? [] : await consoleTail(directory, context.clock.now());
+    return [...sandboxes.table.logs(id), ...console];
+  }
+
+  route(id: string) {
+    return this.#parts.sandboxes.route(id);
+  }
+
+  // ---- templates
+
+  createTemplate: Engine['createTemplate'] = (request) => this.#parts.builds.create(request);
+  startBuild: Engine['startBuild'] = (templateId, buildId, request) => {
+    this.#refuseWhenClosing();
+    this.#parts.builds.start(templateId, buildId, request);
+  };
+  getBuild: Engine['getBuild'] = (templateId, buildId) => this.#parts.builds.get(templateId, buildId);
+  buildLogs: Engine['buildLogs'] = (templateId, buildId) => this.#parts.builds.logs(templateId, buildId);
+  listTemplates: Engine['listTemplates'] = () => this.#parts.templates.views();
+  getTemplate: Engine['getTemplate'] = (idOrName) => this.#parts.builds.view(idOrName);
+  deleteTemplate: Engine['deleteTemplate'] = (idOrName) => this.#parts.builds.delete(idOrName);
+
+  // ---- the whole
+
+  stats(): EngineStats {
+    const { sandboxes, slots } = this.#parts;
+    return {
+      running: sandboxes.activeCount,
+      paused: sandboxes.pausedCount,
+      slotsReady: slots.readyCount,
+      operations: this.#stats.snapshot(),
+    };
+  }
+
+  async doctor(): Promise<DoctorReport> {
+    return { findings: await this.#parts.context.inspectHost() };
+  }
+
+  /** Ends what is in progress; VMs go on running and are adopted at the next start. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#parts.builds.close();
+    await this.#parts.sandboxes.settled();
+    await this.#parts.slots.close();
+    this.#parts.context.database.close();
+  }
+
+  async #operation<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.#refuseWhenClosing();
+    return await this.#stats.measure(name, work);
+  }
+
+  #refuseWhenClosing(): void {
+    if (this.#closing) throw new AenvError('shutting_down', 'the server is stopping', { remedy: 'Try again soon.' });
+  }
+
+  #sampleAll(): Promise<void> {
+    const { sandboxes } = this.#parts;
+    const known = new Set(sandboxes.list({}).map(({ id }) => id));
+    return this.#metrics.sampleAll(sandboxes.running(), known);
+  }
+}
