@@ -75,7 +75,7 @@ export class Builds {
     const { diskMb } = machineSize({ diskMb: request.diskSizeMb }, this.#context.defaults);
     // An unknown template is an error of the request, not of the build.
     const parent = request.fromTemplate === undefined ? undefined : this.#templates.resolve(request.fromTemplate).build;
-    this.#launch(
+    void this.#launch(
       build,
       request,
       (log) =>
