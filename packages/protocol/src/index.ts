@@ -1,1 +1,1 @@
-export {};
+export * as envd from './envd.ts';
