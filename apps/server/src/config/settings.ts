@@ -1,0 +1,148 @@
+/**
+ * Every setting of the server, once: its TOML key, environment variable, default, unit and meaning. The flags, the
+ * reading of files and variables, `--help` and docs/configuration.md all follow from this table.
+ */
+import { address, boolean, choice, domains, integer, type Kind, optionalPath, path } from './kinds.ts';
+
+export interface Setting<T> {
+  kind: Kind<T>;
+  /** Key in the TOML file; `section.key` lies in `[section]`. */
+  key: string;
+  env: `AENV_${string}`;
+  fallback: T;
+  unit?: string;
+  description: string;
+}
+
+function setting<T>(value: Setting<T>): Setting<T> {
+  return value;
+}
+
+export const SETTINGS = {
+  home: setting({
+    kind: path,
+    key: 'home',
+    env: 'AENV_HOME',
+    fallback: '/var/lib/aenv',
+    description:
+      'Directory of everything the server keeps: database, images, templates, paused sandboxes, secrets. One server per directory.',
+  }),
+  listen: setting({
+    kind: address,
+    key: 'listen',
+    env: 'AENV_LISTEN',
+    fallback: { host: '127.0.0.1', port: 8000 },
+    description:
+      'Address of the API and of the traffic to sandboxes. Port 0 lets the system choose; the log names the port.',
+  }),
+  allowRemote: setting({
+    kind: boolean,
+    key: 'allow_remote',
+    env: 'AENV_ALLOW_REMOTE',
+    fallback: false,
+    description:
+      'Must be true for `listen` to be an address that other machines reach. The server speaks plain HTTP: put something that speaks TLS in front of it.',
+  }),
+  domains: setting({
+    kind: domains,
+    key: 'domains',
+    env: 'AENV_DOMAINS',
+    fallback: ['localhost'],
+    description:
+      'A request whose host is PORT-SANDBOX.DOMAIN goes to that port of that sandbox. Clients are told the first one.',
+  }),
+  logLevel: setting({
+    kind: choice(['debug', 'info', 'warn', 'error']),
+    key: 'log.level',
+    env: 'AENV_LOG_LEVEL',
+    fallback: 'info',
+    description: 'Least severe level that is logged. The log is one JSON object a line, on standard output.',
+  }),
+  cpuCount: setting({
+    kind: integer(1, 32),
+    key: 'template.cpu_count',
+    env: 'AENV_TEMPLATE_CPU_COUNT',
+    fallback: 2,
+    unit: 'virtual processors',
+    description: 'Processors of a template (or a cold start) that does not ask for a number.',
+  }),
+  memoryMb: setting({
+    kind: integer(128, 1_048_576),
+    key: 'template.memory_mb',
+    env: 'AENV_TEMPLATE_MEMORY_MB',
+    fallback: 512,
+    unit: 'MiB',
+    description: 'Memory of a template (or a cold start) that does not ask for an amount.',
+  }),
+  diskMb: setting({
+    kind: integer(256, 1_048_576),
+    key: 'template.disk_mb',
+    env: 'AENV_TEMPLATE_DISK_MB',
+    fallback: 4096,
+    unit: 'MiB',
+    description:
+      'Size of the root disk of a template (or a cold start) that does not ask for one. Space is taken as it is used.',
+  }),
+  readyTimeout: setting({
+    kind: integer(1, 86_400),
+    key: 'template.ready_timeout',
+    env: 'AENV_TEMPLATE_READY_TIMEOUT',
+    fallback: 300,
+    unit: 'seconds',
+    description: "How long a template's ready command may take to succeed before the build fails.",
+  }),
+  maxTimeout: setting({
+    kind: integer(1, 31_536_000),
+    key: 'sandbox.max_timeout',
+    env: 'AENV_SANDBOX_MAX_TIMEOUT',
+    fallback: 86_400,
+    unit: 'seconds',
+    description: 'Longest timeout that a sandbox may ask for.',
+  }),
+  maxRunning: setting({
+    kind: integer(1, 10_000),
+    key: 'sandbox.max_running',
+    env: 'AENV_SANDBOX_MAX_RUNNING',
+    fallback: 100,
+    unit: 'sandboxes',
+    description: 'Virtual machines that may run at the same time, template builds included. Paused ones do not count.',
+  }),
+  slotPoolSize: setting({
+    kind: integer(0, 1000),
+    key: 'network.slot_pool_size',
+    env: 'AENV_NETWORK_SLOT_POOL_SIZE',
+    fallback: 4,
+    unit: 'slots',
+    description: 'Network slots kept ready, so that a start does not wait for one to be made.',
+  }),
+  accelerator: setting({
+    kind: choice(['auto', 'kvm', 'tcg']),
+    key: 'vmm.accelerator',
+    env: 'AENV_VMM_ACCELERATOR',
+    fallback: 'auto',
+    description:
+      'How virtual processors run: `kvm` in hardware, `tcg` in software (slower, works everywhere). `auto` boots a tiny guest once to see whether KVM really works here.',
+  }),
+  kernelDirectory: setting({
+    kind: optionalPath,
+    key: 'vmm.kernel_directory',
+    env: 'AENV_VMM_KERNEL_DIRECTORY',
+    fallback: '',
+    description:
+      'Directory of the guest kernel and its modules, as `tools/fetch-kernel.sh` makes it. Empty: the one in the checkout.',
+  }),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+
+export type Config = {
+  -readonly [Name in SettingName]: (typeof SETTINGS)[Name] extends Setting<infer T> ? T : never;
+};
+
+/** Names a TOML file for `--config` and AENV_CONFIG; read when it exists and neither is given. */
+export const DEFAULT_CONFIG_FILE = '/etc/aenv/aenv.toml';
+
+/** `template.cpu_count` → `template-cpu-count`. */
+export function flagName(setting: { key: string }): string {
+  return setting.key.replaceAll(/[._]/g, '-');
+}
