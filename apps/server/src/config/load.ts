@@ -103,10 +103,14 @@ function unknownVariables(env: NodeJS.ProcessEnv): string[] {
 }
 
 /** `config_invalid` names the flag, variable, or file and key that is wrong, and how. */
-export function loadConfig(argv: string[], env: NodeJS.ProcessEnv): LoadedConfig {
+export function loadConfig(
+  argv: string[],
+  env: NodeJS.ProcessEnv,
+  defaultFile: string = DEFAULT_CONFIG_FILE,
+): LoadedConfig {
   const flags = parseFlags(argv);
   const named = flags.config ?? (env.AENV_CONFIG || undefined);
-  const file = named ?? DEFAULT_CONFIG_FILE;
+  const file = named ?? defaultFile;
   const fromFile = readFileValues(file, named !== undefined);
   const value = (setting: AnySetting): unknown => {
     const flag = flags[flagName(setting)];

@@ -99,6 +99,14 @@ export const SETTINGS = {
     unit: 'seconds',
     description: 'Longest timeout that a sandbox may ask for.',
   }),
+  wakeTimeout: setting({
+    kind: integer(1, 86_400),
+    key: 'sandbox.wake_timeout',
+    env: 'AENV_SANDBOX_WAKE_TIMEOUT',
+    fallback: 300,
+    unit: 'seconds',
+    description: 'Timeout of a paused sandbox that a request to one of its ports has woken (auto-resume).',
+  }),
   maxRunning: setting({
     kind: integer(1, 10_000),
     key: 'sandbox.max_running',

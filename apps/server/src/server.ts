@@ -1,0 +1,98 @@
+/** Composes the parts into one running server. */
+import { createApi } from '@aenv/api';
+import type { Launcher } from '@aenv/linux';
+import { createOrchestrator, type DoctorFinding, type GuestPort, type MachineParts } from '@aenv/orchestrator';
+import { createListener } from '@aenv/proxy';
+import { homeLayout } from '@aenv/snapshot';
+import { type Logger, systemClock } from '@aenv/std';
+import type { VmmDriver } from '@aenv/vmm';
+import { type Address, formatAddress } from './config/kinds.ts';
+import type { Config } from './config/settings.ts';
+import { lockHome } from './home-lock.ts';
+import { type ApiKeys, loadApiKeys } from './keys.ts';
+import { createMetricsRegistry, withMetrics } from './metrics.ts';
+import { VERSION } from './version.ts';
+
+/** What the server needs of the machine that it runs on. */
+export interface Machine {
+  launcher: Launcher;
+  driver: VmmDriver;
+  guests: GuestPort;
+  /** Kernel and initramfs for new templates. */
+  parts: MachineParts;
+  inspectHost(): Promise<DoctorFinding[]>;
+}
+
+export type OpenMachine = (config: Config, logger: Logger) => Promise<Machine>;
+
+export interface RunningServer {
+  /** Where it listens, with the port that the system chose when 0 was asked for. */
+  address: Address;
+  keys: ApiKeys;
+  /** Stops answering and lets go of everything; virtual machines go on running. */
+  close(): Promise<void>;
+}
+
+/** Rejects with an AenvError and leaves nothing open when a part cannot start. */
+export async function startServer(config: Config, logger: Logger, openMachine: OpenMachine): Promise<RunningServer> {
+  await using stack = new AsyncDisposableStack();
+  const lock = await lockHome(config.home);
+  stack.defer(() => lock.release());
+  const keys = await loadApiKeys(config.home);
+
+  const machine = await openMachine(config, logger);
+  stack.defer(() => machine.launcher.close());
+
+  let forget: (sandboxId: string) => void = () => {};
+  const engine = await createOrchestrator({
+    home: homeLayout(config.home),
+    launcher: machine.launcher,
+    driver: machine.driver,
+    guests: machine.guests,
+    machine: machine.parts,
+    inspectHost: machine.inspectHost,
+    defaults: { cpuCount: config.cpuCount, memoryMb: config.memoryMb, diskMb: config.diskMb },
+    limits: {
+      maxTimeoutSeconds: config.maxTimeout,
+      maxRunning: config.maxRunning,
+      readyTimeoutSeconds: config.readyTimeout,
+    },
+    slotPoolSize: config.slotPoolSize,
+    onRouteChange: (sandboxId) => forget(sandboxId),
+    clock: systemClock,
+    logger: logger.child({ part: 'orchestrator' }),
+  });
+  stack.defer(() => engine.close());
+  logger.info({ recovered: engine.recovered }, 'state recovered');
+
+  const api = createApi({
+    engine,
+    isApiKey: keys.isApiKey,
+    version: VERSION,
+    domain: config.domains[0] ?? 'localhost',
+    logger: logger.child({ part: 'api' }),
+    limits: { maxTimeoutSeconds: config.maxTimeout },
+  });
+  await api.ready();
+  stack.defer(() => api.close());
+
+  const registry = createMetricsRegistry(() => engine.stats());
+  const listener = createListener({
+    routes: {
+      route: (id) => engine.route(id),
+      wake: async (id) => void (await engine.connectSandbox(id, config.wakeTimeout)),
+    },
+    control: withMetrics(registry, keys.isApiKey, api.handler),
+    isApiKey: keys.isApiKey,
+    domains: config.domains,
+    logger: logger.child({ part: 'proxy' }),
+  });
+  forget = (sandboxId) => listener.forget(sandboxId);
+  stack.defer(() => listener.close());
+  const { port } = await listener.listen(config.listen);
+  const address = { host: config.listen.host, port };
+  logger.info({ address: formatAddress(address), home: config.home, version: VERSION }, 'listening');
+
+  const open = stack.move();
+  return { address, keys, close: () => open.disposeAsync() };
+}

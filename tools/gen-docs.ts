@@ -1,0 +1,51 @@
+/**
+ * Writes the pages of docs/ that repeat a table of the source: configuration.md and errors.md.
+ * With --check it writes nothing and fails when a page is not what it would write.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { configurationPage } from '../apps/server/src/config/help.ts';
+import { ERROR_CODES } from '../packages/std/src/errors.ts';
+
+const NOTICE = '<!-- Written by tools/gen-docs.ts (make gen). Change the source, not this page. -->\n\n';
+
+function errorsPage(): string {
+  const rows = Object.entries(ERROR_CODES).map(
+    ([code, { status, meaning }]) => `| \`${code}\` | ${status} | ${meaning} |`,
+  );
+  return [
+    '# Errors',
+    '',
+    'Every failure has a code. Programs should look at the code, never at the message. The API answers with the HTTP',
+    'status below and a body such as',
+    '',
+    '```json',
+    '{ "code": 404, "message": "sandbox i4k… does not exist", "cause": "sandbox_not_found", "remedy": "…" }',
+    '```',
+    '',
+    "where `code` repeats the status (E2B's SDKs read it), `cause` is the code of this table and `remedy`, where there is",
+    'one, says what to do. The CLI prints message and remedy, and the code with `--output json`.',
+    '',
+    '| Code | HTTP status | Meaning |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+const PAGES = { 'configuration.md': configurationPage, 'errors.md': errorsPage };
+
+const check = process.argv.includes('--check');
+const docs = join(import.meta.dirname, '..', 'docs');
+const stale: string[] = [];
+for (const [name, page] of Object.entries(PAGES)) {
+  const file = join(docs, name);
+  const text = NOTICE + page();
+  if (!check) writeFileSync(file, text);
+  else if (readFileSync(file, 'utf8') !== text) stale.push(`docs/${name}`);
+}
+if (stale.length > 0) {
+  console.error(`${stale.join(', ')}: not what the source says; run: make gen`);
+  process.exit(1);
+}
+console.log(check ? 'docs: generated pages are current' : 'docs: generated pages written');
