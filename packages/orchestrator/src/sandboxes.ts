@@ -109,47 +109,48 @@ export class Sandboxes {
   }
 
   async kill(id: string, cause: EndCause = 'killed'): Promise<void> {
-    const live = await this.#reach(id, 'kill');
-    if (!live) return;
-    await this.#transition(live, 'killing', cause, () => this.#work.tearDown(live));
+    await this.#perform(id, 'kill', (live) =>
+      this.#transition(live, 'killing', cause, () => this.#work.tearDown(live)),
+    );
   }
 
   async pause(id: string): Promise<void> {
-    const live = await this.#reach(id, 'pause');
-    if (!live) return;
-    await this.#transition(live, 'pausing', 'vmm_crash', () => this.#work.save(live));
+    await this.#perform(id, 'pause', (live) =>
+      this.#transition(live, 'pausing', 'vmm_crash', () => this.#work.save(live)),
+    );
   }
 
   /** Returns whether this call, or one that it joined, resumed the sandbox. */
   async resume(id: string, operation: 'resume' | 'connect', timeoutSeconds: number): Promise<boolean> {
     this.#checkTimeout(timeoutSeconds);
-    const live = await this.#reach(id, operation);
-    if (!live) {
-      this.#prolong(this.#visible(id), timeoutSeconds);
-      return true;
-    }
-    if (live.row.phase === 'running') {
+    let resumed = true;
+    const joined = await this.#perform(id, operation, (live) => {
+      if (live.row.phase !== 'running') return this.#resume(live, timeoutSeconds);
+      resumed = false;
       this.#prolong(live, timeoutSeconds);
-      return false;
-    }
+    });
+    if (joined) this.#prolong(this.#visible(id), timeoutSeconds);
+    return resumed;
+  }
+
+  async #resume(live: Live, timeoutSeconds: number): Promise<void> {
     this.#checkRoom();
     let guestError: unknown;
     await this.#transition(live, 'resuming', 'vmm_crash', async () => {
       guestError = await this.#work.restore(live, timeoutSeconds);
     });
     if (guestError !== undefined) throw guestError;
-    return true;
   }
 
   async setTimeout(id: string, timeoutSeconds: number): Promise<void> {
     this.#checkTimeout(timeoutSeconds);
-    const live = await this.#reach(id, 'set_timeout');
-    if (live) this.#setEnd(live, this.#context.clock.now() + timeoutSeconds * 1000);
+    await this.#perform(id, 'set_timeout', (live) =>
+      this.#setEnd(live, this.#context.clock.now() + timeoutSeconds * 1000),
+    );
   }
 
   async refresh(id: string, durationSeconds: number): Promise<void> {
-    const live = await this.#reach(id, 'refresh');
-    if (live) this.#prolong(live, durationSeconds);
+    await this.#perform(id, 'refresh', (live) => this.#prolong(live, durationSeconds));
   }
 
   /** Acts on every timeout that has struck, and on ends that failed; called by a timer. Never rejects. */
@@ -198,25 +199,25 @@ export class Sandboxes {
     throw new AenvError('sandbox_not_found', `Sandbox "${id}" doesn't exist or you don't have access to it${why}`);
   }
 
-  /** Waits until `operation` may begin or apply, and returns the sandbox; undefined when a joined one has done it. */
-  async #reach(id: string, operation: Operation): Promise<Live | undefined> {
+  /**
+   * Waits until `operation` may begin or apply, and runs `act` in the same turn in which that was found: in between,
+   * another caller could begin the same. Returns true when an operation of another caller has been joined instead.
+   */
+  async #perform(id: string, operation: Operation, act: (live: Live) => Promise<void> | void): Promise<boolean> {
     for (;;) {
       const live = operation === 'kill' ? (this.#live.get(id) ?? this.#visible(id)) : this.#visible(id);
       const reply = answer(live.row.phase, operation);
-      switch (reply.kind) {
-        case 'begin':
-        case 'apply':
-          return live;
-        case 'refuse':
-          throw new AenvError(reply.code, `sandbox ${id}: ${reply.message}`);
-        case 'join':
-          // Nothing to join is an end that failed: it is tried again.
-          if (!live.transition) return live;
-          await live.transition;
-          return undefined;
-        case 'wait':
-          await live.transition?.catch(() => {});
+      if (reply.kind === 'refuse') throw new AenvError(reply.code, `sandbox ${id}: ${reply.message}`);
+      if (reply.kind === 'join' && live.transition) {
+        await live.transition;
+        return true;
       }
+      if (reply.kind !== 'wait') {
+        // Nothing to join is an end that failed: it is tried again.
+        await act(live);
+        return false;
+      }
+      await live.transition?.catch(() => {});
     }
   }
 

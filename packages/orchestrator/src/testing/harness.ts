@@ -1,0 +1,77 @@
+/** Orchestrators over a fake host and a real directory, for tests. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { homeLayout } from '@aenv/snapshot';
+import { ManualClock, silentLogger } from '@aenv/std';
+import type { SandboxSettings } from '../engine.ts';
+import { createOrchestrator, type Orchestrator } from '../orchestrator.ts';
+import { Connection, FakeHost } from './fake-host.ts';
+
+export const SETTINGS: SandboxSettings = {
+  timeoutSeconds: 300,
+  onTimeout: 'kill',
+  autoResume: false,
+  secure: false,
+  allowInternetAccess: true,
+  metadata: {},
+  envVars: {},
+};
+
+export class Harness {
+  readonly host = new FakeHost();
+  readonly clock = new ManualClock(1_000_000);
+  readonly root: string;
+  /** Sandboxes whose connections were to be cut, in order. */
+  readonly cut: string[] = [];
+
+  private constructor(root: string) {
+    this.root = root;
+  }
+
+  static async create(): Promise<Harness> {
+    return new Harness(await mkdtemp(join(tmpdir(), 'aenv-orchestrator-')));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.root, { recursive: true, force: true });
+  }
+
+  /** A server start. */
+  start(connection = new Connection(this.host), slotPoolSize = 0): Promise<Orchestrator> {
+    return createOrchestrator({
+      home: homeLayout(this.root),
+      launcher: connection.launcher,
+      driver: connection.driver,
+      guests: connection.guests,
+      machine: { kernel: '/kernel', initramfs: '/initramfs', kernelArguments: [] },
+      defaults: { cpuCount: 1, memoryMb: 256, diskMb: 512 },
+      limits: { maxTimeoutSeconds: 86_400, maxRunning: 100, readyTimeoutSeconds: 1 },
+      slotPoolSize,
+      onRouteChange: (id) => this.cut.push(id),
+      inspectHost: () => Promise.resolve([]),
+      clock: this.clock,
+      logger: silentLogger,
+    });
+  }
+
+  /** Nothing runs, and no file of a sandbox is there. */
+  async assertNothingLeft(): Promise<void> {
+    assert.deepEqual([...this.host.vms.keys()], [], 'VMs are left');
+    assert.deepEqual(await readdir(join(this.root, 'sandboxes')), [], 'directories of sandboxes are left');
+    assert.deepEqual(await readdir(join(this.root, 'vm')), [], 'run directories are left');
+  }
+}
+
+/** A ready template named `base`. */
+export async function buildBase(orchestrator: Orchestrator, name = 'base', fromImage = 'debian'): Promise<string> {
+  const { id, build } = orchestrator.createTemplate({ name, tags: [] });
+  orchestrator.startBuild(id, build.id, { fromImage });
+  for (;;) {
+    const { status, reason } = orchestrator.getBuild(id, build.id);
+    if (status === 'ready') return id;
+    assert.notEqual(status, 'error', reason?.message);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
