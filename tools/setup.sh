@@ -29,7 +29,7 @@ at_least() { [ -n "$1" ] && [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n
 
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "only Linux on x86-64 is supported, this is $(uname -s) on $(uname -m)"
 have apt-get || fail 'this script knows apt only (Debian 12, Debian 13, Ubuntu 24.04); README.md lists what to install by hand'
-[ "$(id -u)" = 0 ] || fail 'it installs packages and must run as root; run: sudo make setup'
+[ "$(id -u)" = 0 ] || fail 'it installs packages and must run as root: run the same command with sudo'
 # shellcheck source=/dev/null
 . /etc/os-release
 
