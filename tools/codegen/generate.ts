@@ -7,11 +7,12 @@
 import { join } from 'node:path';
 import { generateEnvd } from './envd.ts';
 import { drift, writeFiles } from './files.ts';
+import { generateOpenapi } from './openapi.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const OUTPUT = join(ROOT, 'packages/protocol/src/gen');
 
-const files = generateEnvd(ROOT);
+const files = new Map([...generateEnvd(ROOT), ...(await generateOpenapi(ROOT))]);
 if (process.argv.includes('--check')) {
   const problems = drift(OUTPUT, files);
   for (const problem of problems) console.error(`packages/protocol/src/gen/${problem}`);

@@ -1,1 +1,2 @@
+export * from './api.ts';
 export * as envd from './envd.ts';
