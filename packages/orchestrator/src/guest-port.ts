@@ -32,11 +32,17 @@ export interface GuestCommand {
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
 }
 
+export interface GreetOptions {
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
 export interface GuestPort {
-  /** Resolves as soon as the daemon at `address` answers; `guest_unreachable` after `timeoutMs`. */
-  ready(address: string, timeoutMs: number): Promise<void>;
-  /** Gives the guest its identity, the time and fresh entropy. */
-  init(address: string, initKey: string, identity: GuestIdentity): Promise<void>;
+  /**
+   * Waits for the daemon and gives the guest its identity, the time and fresh entropy; `guest_unreachable` after
+   * `timeoutMs`. An abort ends it at once: the address may soon be that of another guest.
+   */
+  greet(address: string, initKey: string, identity: GuestIdentity, options: GreetOptions): Promise<void>;
   /** Ends all streams, so that none is left open in a memory image. */
   dropStreams(address: string, initKey: string): Promise<void>;
   /** Writes all file systems to the disk. */

@@ -90,12 +90,13 @@ export async function introduce(
   initKey: string,
   identity: GuestIdentity,
 ): Promise<void> {
-  const address = run.slot.hostAddress;
-  const greeted = context.guests
-    .ready(address, GUEST_DEADLINE_MS)
-    .then(() => context.guests.init(address, initKey, identity));
-  const died = vm.ended.then((end) => Promise.reject(endedEarly(end)));
-  died.catch(() => {});
-  greeted.catch(() => {});
+  const dead = new AbortController();
+  const died = vm.ended.then((end) => {
+    dead.abort();
+    throw endedEarly(end);
+  });
+  const options = { timeoutMs: GUEST_DEADLINE_MS, signal: dead.signal };
+  const greeted = context.guests.greet(run.slot.hostAddress, initKey, identity, options);
+  for (const promise of [died, greeted]) promise.catch(() => {});
   await Promise.race([greeted, died]);
 }

@@ -201,8 +201,7 @@ export class Connection {
   }
 
   readonly guests: GuestPort = {
-    ready: (address) => this.#call(() => void this.#guest(address)),
-    init: (address) => this.#call(() => void this.#guest(address)),
+    greet: (address) => this.#call(() => void this.#guest(address)),
     dropStreams: (address) => this.#call(() => void this.#guest(address)),
     sync: (address) => this.#call(() => void this.#guest(address)),
     metrics: (address) =>
