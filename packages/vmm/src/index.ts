@@ -8,3 +8,6 @@ export type {
   VmResources,
   VmStart,
 } from './driver.ts';
+export { buildInitramfs, type InitramfsParts } from './initramfs.ts';
+export type { Accelerator } from './qemu/machine.ts';
+export { createQemuDriver, type QemuDriverOptions } from './qemu/qemu-driver.ts';

@@ -1,0 +1,107 @@
+/** A running QEMU process as a Vm. */
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Launcher, MemoryDump, VmExit } from '@aenv/linux';
+import { AenvError, sleep } from '@aenv/std';
+import type { Vm, VmEnd, VmRecord } from '../driver.ts';
+import { describeEnd, tailOf } from './exits.ts';
+import { type Accelerator, CONSOLE_LOG } from './machine.ts';
+import type { QmpClient } from './qmp.ts';
+import { asRecord } from './qmp-lines.ts';
+import { encodeState, readStateFile } from './state-file.ts';
+
+const SAVE_TIMEOUT_MS = 30_000;
+/** How long the report of an exit may lag behind the end of the process. */
+const EXIT_REPORT_MS = 5000;
+
+export interface QemuVmParts {
+  launcher: Launcher;
+  accel: Accelerator;
+  record: VmRecord;
+  /** How the guest's RAM maps its file; decides which kind of state can be saved. */
+  memory: 'shared' | 'private';
+  qmp: QmpClient;
+  exit: Promise<VmExit>;
+}
+
+export class QemuVm implements Vm {
+  readonly record: VmRecord;
+  readonly ended: Promise<VmEnd>;
+  readonly #parts: QemuVmParts;
+  #killRequested = false;
+
+  constructor(parts: QemuVmParts) {
+    this.record = parts.record;
+    this.#parts = parts;
+    this.ended = parts.exit.then(async (exit) => {
+      parts.qmp.close();
+      const detail = await tailOf(join(parts.record.directory, CONSOLE_LOG));
+      return describeEnd(exit, this.#killRequested, detail);
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#parts.qmp.execute('stop');
+  }
+
+  async resume(): Promise<void> {
+    await this.#parts.qmp.execute('cont');
+  }
+
+  async saveTemplate(stateFile: string): Promise<void> {
+    if (this.#parts.memory !== 'shared')
+      throw new Error(`the VM ${this.record.id} was restored: its memory is private`);
+    await this.#saving(() => this.#saveDevices(stateFile), [stateFile]);
+  }
+
+  async savePause(stateFile: string, memoryDiff: string): Promise<MemoryDump> {
+    if (this.#parts.memory !== 'private')
+      throw new Error(`the VM ${this.record.id} was booted: its memory has no base`);
+    const save = async () => {
+      // Saving the devices may still write to guest RAM, so the RAM comes second.
+      await this.#saveDevices(stateFile);
+      return this.#parts.launcher.dumpMemory(this.record.id, this.record.memoryFile, memoryDiff);
+    };
+    return this.#saving(save, [stateFile, memoryDiff]);
+  }
+
+  async kill(graceMs: number): Promise<void> {
+    this.#killRequested = true;
+    await this.#parts.launcher.killVm(this.record.id, graceMs);
+    await Promise.race([this.ended, sleep(EXIT_REPORT_MS)]);
+  }
+
+  async #saving<T>(save: () => Promise<T>, files: string[]): Promise<T> {
+    try {
+      await this.#requireStopped();
+      return await save();
+    } catch (error) {
+      await Promise.allSettled(files.map((file) => rm(file, { force: true })));
+      const reason = AenvError.from(error, 'snapshot_failed');
+      if (reason.code === 'disk_full') throw reason;
+      throw new AenvError('snapshot_failed', `the state of the VM could not be saved: ${reason.message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async #requireStopped(): Promise<void> {
+    const status = asRecord(await this.#parts.qmp.execute('query-status'));
+    if (status?.running !== false) throw new Error(`the VM ${this.record.id} runs while its state is to be saved`);
+  }
+
+  /**
+   * QEMU may write only in the VM's own directory; the copy belongs to us. The command is meant for Xen, where others save
+   * the RAM, and works everywhere. `live: false` keeps the disk open, so that the VM can run on.
+   */
+  async #saveDevices(stateFile: string): Promise<void> {
+    const own = join(this.record.directory, 'outgoing.state');
+    try {
+      await this.#parts.qmp.execute('xen-save-devices-state', { filename: own, live: false }, SAVE_TIMEOUT_MS);
+      const origin = { accel: this.#parts.accel, qemu: this.#parts.qmp.version };
+      await writeFile(stateFile, encodeState(await readStateFile(own), origin), { mode: 0o600 });
+    } finally {
+      await rm(own, { force: true });
+    }
+  }
+}
