@@ -1,1 +1,19 @@
-export {};
+/** Client of the public API. */
+export {
+  type AenvClient,
+  createAenvClient,
+  type DoctorReport,
+  type SandboxAddress,
+  sandboxGuest,
+} from './client.ts';
+export type {
+  AenvSandboxes,
+  Sandbox,
+  SandboxDetail,
+  SandboxLogEntry,
+  SandboxQuery,
+  SandboxState,
+  SandboxSummary,
+} from './sandboxes.ts';
+export type { AenvTemplates, BuildIds, BuildInfo, BuildLogEntry, Template, TemplateDetail } from './templates.ts';
+export type { AenvClientOptions } from './transport.ts';
