@@ -1,7 +1,7 @@
 /** The manifests beside saved state: what the files are and what put them together. spec/formats/manifests.md. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AenvError, isSystemError, writeFileAtomic } from '@aenv/std';
+import { AenvError, type AtomicWriteOptions, isSystemError, writeFileAtomic } from '@aenv/std';
 
 export const MANIFEST_VERSION = 1;
 const MANIFEST_NAME = 'manifest.json';
@@ -36,13 +36,19 @@ export interface PauseManifest {
   buildId: string;
   /** Pages of 4 KiB in the diff. */
   pages: number;
+  /** Bytes of each file: after a power cut, what has not reached the disk is shorter. */
+  sizes: { state: number; memoryDiff: number };
 }
 
 export type Manifest = TemplateManifest | PauseManifest;
 
 /** Written last: a directory with a manifest is complete. */
-export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
-  await writeFileAtomic(join(directory, MANIFEST_NAME), `${JSON.stringify(manifest, null, 2)}\n`);
+export async function writeManifest(
+  directory: string,
+  manifest: Manifest,
+  options: AtomicWriteOptions = {},
+): Promise<void> {
+  await writeFileAtomic(join(directory, MANIFEST_NAME), `${JSON.stringify(manifest, null, 2)}\n`, options);
 }
 
 /** The manifest in `directory`, or undefined when there is none. A damaged or newer one is an error, never skipped. */

@@ -2,8 +2,9 @@
  * A sandbox on disk: its private disk layer and, while it is paused, the saved state beside it. Saved state is staged and
  * appears in one rename, so it is complete or not there.
  */
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isSystemError } from '@aenv/std';
 import type { Home } from './home.ts';
 import { type PauseManifest, readManifest, writeManifest } from './manifest.ts';
 
@@ -16,6 +17,20 @@ export interface SavedState {
 
 function savedIn(directory: string): SavedState {
   return { directory, state: join(directory, 'state'), memoryDiff: join(directory, 'memory.diff') };
+}
+
+async function sizesOf({ state, memoryDiff }: SavedState): Promise<PauseManifest['sizes']> {
+  return { state: await sizeOf(state), memoryDiff: await sizeOf(memoryDiff) };
+}
+
+/** Bytes of the file; -1 when there is none. */
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return -1;
+    throw error;
+  }
 }
 
 export class SandboxStore {
@@ -54,12 +69,15 @@ export class SandboxStore {
     return staged;
   }
 
-  /** Makes a staged pause the saved state of the sandbox. */
-  async publishPause(id: string, manifest: PauseManifest): Promise<void> {
-    const staged = join(this.directory(id), 'pause.tmp');
-    await writeManifest(staged, manifest);
+  /**
+   * Makes a staged pause the saved state of the sandbox. It survives the death of every process; waiting for the disk
+   * would cost more than the pause itself, so after a power cut the sizes tell whether it got there.
+   */
+  async publishPause(id: string, manifest: Omit<PauseManifest, 'sizes'>): Promise<void> {
+    const staged = savedIn(join(this.directory(id), 'pause.tmp'));
+    await writeManifest(staged.directory, { ...manifest, sizes: await sizesOf(staged) }, { durable: false });
     await rm(this.saved(id).directory, { recursive: true, force: true });
-    await rename(staged, this.saved(id).directory);
+    await rename(staged.directory, this.saved(id).directory);
   }
 
   async discardStagedPause(id: string): Promise<void> {
@@ -72,8 +90,12 @@ export class SandboxStore {
   }
 
   /** The manifest of the saved state, or undefined when there is none that is complete. */
-  pauseManifest(id: string): Promise<PauseManifest | undefined> {
-    return readManifest(this.saved(id).directory, 'pause');
+  async pauseManifest(id: string): Promise<PauseManifest | undefined> {
+    const saved = this.saved(id);
+    const manifest = await readManifest(saved.directory, 'pause');
+    if (!manifest) return undefined;
+    const { state, memoryDiff } = await sizesOf(saved);
+    return state === manifest.sizes.state && memoryDiff === manifest.sizes.memoryDiff ? manifest : undefined;
   }
 
   async remove(id: string): Promise<void> {

@@ -5,7 +5,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Launcher } from '@aenv/linux';
-import { AenvError } from '@aenv/std';
+import { AenvError, syncPath } from '@aenv/std';
 import { cloneLayer, createLayer, type DiskFormat } from './disk.ts';
 import type { Home } from './home.ts';
 import { MANIFEST_VERSION, type MachineShape, readManifest, type TemplateManifest, writeManifest } from './manifest.ts';
@@ -89,6 +89,7 @@ export class TemplateStore {
       baseFormat: 'qcow2',
       sizeMb: base.sizeMb,
     });
+    for (const path of [staged.memory, staged.state, staged.disk, staged.emptyLayer]) await syncPath(path);
     await writeManifest(staged.directory, {
       version: MANIFEST_VERSION,
       kind: 'template',
@@ -99,6 +100,7 @@ export class TemplateStore {
       diskParents: base.parents,
     });
     await rename(staged.directory, final.directory);
+    await syncPath(this.#home.templates);
   }
 
   /** A private, empty disk over the template's, at `path`. */

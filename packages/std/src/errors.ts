@@ -9,6 +9,7 @@
 /** code → HTTP status and the meaning shown in `docs/errors.md`. */
 export const ERROR_CODES = {
   bad_request: { status: 400, meaning: 'The request is malformed or a value is out of range.' },
+  unsupported: { status: 400, meaning: 'A feature of the E2B API that this server does not have; it is not ignored.' },
   unauthorized: { status: 401, meaning: 'The API key or access token is missing or wrong.' },
   forbidden: { status: 403, meaning: 'The caller is known but may not do this.' },
   not_found: { status: 404, meaning: 'No such route or object.' },

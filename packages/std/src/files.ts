@@ -6,24 +6,31 @@ import { dirname } from 'node:path';
 export interface AtomicWriteOptions {
   /** Permission bits, 0o644 by default. */
   mode?: number;
+  /** False: the file survives the death of a process, but not a power cut in the next seconds. True by default. */
+  durable?: boolean;
 }
 
-/** Replaces `path` by `content` in one step, durable when it returns. */
+/** Replaces `path` by `content` in one step, durable when it returns unless told otherwise. */
 export async function writeFileAtomic(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o644 }: AtomicWriteOptions = {},
+  { mode = 0o644, durable = true }: AtomicWriteOptions = {},
 ): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await using file = await open(temporary, 'wx', mode);
     await file.writeFile(content);
-    await file.sync();
+    if (durable) await file.sync();
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
   await rename(temporary, path);
-  await using directory = await open(dirname(path), 'r');
-  await directory.sync();
+  if (durable) await syncPath(dirname(path));
+}
+
+/** Writes what the system holds of a file or directory to the disk. */
+export async function syncPath(path: string): Promise<void> {
+  await using handle = await open(path, 'r');
+  await handle.sync();
 }

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { Launcher } from '@aenv/linux';
+import { AenvError } from '@aenv/std';
+import fc from 'fast-check';
+import {
+  homeLayout,
+  type MachineShape,
+  parseManifest,
+  prepareHome,
+  SandboxStore,
+  type TemplateManifest,
+  TemplateStore,
+} from './index.ts';
+
+const MACHINE: MachineShape = {
+  driver: 'fake',
+  cpus: 1,
+  memoryMb: 128,
+  kernel: '/k',
+  initramfs: '/i',
+  kernelArguments: [],
+};
+const BASE = { path: '/base.raw', format: 'raw', sizeMb: 64, parents: ['/base.raw'] } as const;
+
+/** A launcher that can make disks and seal them, which is all that a store asks for. */
+const launcher = {
+  run: async ({ args }: { args: string[] }) => {
+    await writeFile(args.at(-2) ?? '', args.join(' '));
+    return { code: 0, signal: null, stdout: '', stderr: '' };
+  },
+  seal: () => Promise.resolve(),
+} as unknown as Launcher;
+
+async function withHome(work: (home: ReturnType<typeof homeLayout>) => Promise<void>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), 'aenv-snapshot-'));
+  try {
+    const home = homeLayout(root);
+    await prepareHome(home);
+    await work(home);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+describe('manifests', () => {
+  test('no text makes the parser throw anything but an error that names the place', () => {
+    const texts = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.record({ kind: fc.constantFrom('template', 'pause', 'x'), version: fc.nat(3) }).map((v) => JSON.stringify(v)),
+    );
+    fc.assert(
+      fc.property(texts, (text) => {
+        try {
+          const { kind, version } = parseManifest(text, '/some/where');
+          assert.ok(['template', 'pause'].includes(kind) && version === 1);
+        } catch (error) {
+          assert.ok(error instanceof AenvError, String(error));
+          assert.match(error.message, /\/some\/where/);
+        }
+      }),
+    );
+  });
+});
+
+describe('templates', () => {
+  test('a build is visible only when it is published, and complete then', () =>
+    withHome(async (home) => {
+      const store = new TemplateStore(home, launcher);
+      const staged = await store.stage('b1', { ...BASE, parents: [...BASE.parents] });
+      await assert.rejects(store.manifest('b1'), { code: 'template_not_found' });
+      for (const path of [staged.memory, staged.state]) await writeFile(path, 'x');
+      await store.publish('b1', { ...BASE, parents: [...BASE.parents] }, MACHINE, 7);
+      const manifest: TemplateManifest = await store.manifest('b1');
+      assert.deepEqual(manifest.machine, MACHINE);
+      assert.deepEqual(manifest.diskParents, ['/base.raw']);
+      // The empty layer looks for its base where that lies after the rename.
+      assert.match(await readFile(store.files('b1').emptyLayer, 'utf8'), new RegExp(`-b ${store.files('b1').disk} `));
+      assert.deepEqual(await readdir(home.templates), ['b1']);
+    }));
+
+  test('what no build owns is removed, staging included', () =>
+    withHome(async (home) => {
+      const store = new TemplateStore(home, launcher);
+      await store.stage('b1', { ...BASE, parents: [] });
+      await store.stage('b2', { ...BASE, parents: [] });
+      assert.equal((await store.removeUnowned(new Set(['b1']))).length, 2);
+      assert.deepEqual(await readdir(home.templates), []);
+    }));
+});
+
+describe('pauses', () => {
+  const pause = { version: 1, kind: 'pause', sandboxId: 's1', createdAt: 1, buildId: 'b1', pages: 1 } as const;
+
+  async function paused(store: SandboxStore): Promise<void> {
+    await store.create('s1');
+    const staged = await store.stagePause('s1');
+    await writeFile(staged.state, 'state');
+    await writeFile(staged.memoryDiff, 'diff');
+    await store.publishPause('s1', pause);
+  }
+
+  test('one that is staged does not count, and one that is published does', () =>
+    withHome(async (home) => {
+      const store = new SandboxStore(home);
+      await store.create('s1');
+      await store.stagePause('s1');
+      assert.equal(await store.pauseManifest('s1'), undefined);
+      await rm(store.directory('s1'), { recursive: true });
+      await paused(store);
+      assert.deepEqual(await store.pauseManifest('s1'), { ...pause, sizes: { state: 5, memoryDiff: 4 } });
+      await store.discardPause('s1');
+      assert.equal(await store.pauseManifest('s1'), undefined);
+    }));
+
+  test('one whose files did not reach the disk does not count', () =>
+    withHome(async (home) => {
+      const store = new SandboxStore(home);
+      await paused(store);
+      await truncate(store.saved('s1').memoryDiff, 2);
+      assert.equal(await store.pauseManifest('s1'), undefined);
+      await rm(store.saved('s1').memoryDiff);
+      assert.equal(await store.pauseManifest('s1'), undefined);
+    }));
+
+  test('a damaged manifest is an error, never a missing one', () =>
+    withHome(async (home) => {
+      const store = new SandboxStore(home);
+      await paused(store);
+      await writeFile(join(store.saved('s1').directory, 'manifest.json'), '{"version": 9, "kind": "pause"}');
+      await assert.rejects(store.pauseManifest('s1'), /version 9/);
+    }));
+});
