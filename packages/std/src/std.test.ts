@@ -76,6 +76,7 @@ describe('concurrent work', () => {
     await assert.rejects(first);
     await second;
     assert.deepEqual(order, [1, 2]);
+    await sleep(0);
     assert.equal(mutex.isHeld('k'), false);
   });
 
