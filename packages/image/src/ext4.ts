@@ -1,6 +1,7 @@
 /** A tar stream becomes an ext4 file system in a raw, sparse file: `mke2fs -d -` of e2fsprogs ≥ 1.47.1. */
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { AenvError } from '@aenv/std';
+import { type AttributeList, setAttributes } from './attributes.ts';
 import { splitDigest } from './digest.ts';
 import type { TreeTotals } from './flatten.ts';
 import { ownedName, removeAbandoned } from './owned-files.ts';
@@ -28,6 +29,7 @@ export interface DiskRequest {
   /** Digest that the file system's identity derives from, so that equal images give equal disks. */
   identity: string;
   tar: AsyncIterable<Uint8Array>;
+  attributes: AttributeList;
   runTool: ToolRunner;
   signal?: AbortSignal;
 }
@@ -37,7 +39,9 @@ const MIB = 1 << 20;
 const BYTES_PER_INODE = 8192;
 /** Share of the disk that the file system needs for itself, plus its journal; an estimate for a friendly message. */
 const OVERHEAD = 0.05;
-const JOURNAL_MB = 8;
+const JOURNAL_MB = 4;
+/** Only for the file system's own times: SOURCE_DATE_EPOCH would cut those of the files as well. */
+const ENVIRONMENT = { E2FSPROGS_FAKE_TIME: '1' };
 
 /** Makes the disk; returns the bytes that the file really occupies. */
 export async function makeDisk(request: DiskRequest): Promise<number> {
@@ -47,6 +51,7 @@ export async function makeDisk(request: DiskRequest): Promise<number> {
   try {
     await makeSparseFile(temporary, request.sizeMb * MIB);
     await runMke2fs(temporary, request);
+    await setAttributes(temporary, request.attributes, request.runTool, { env: ENVIRONMENT, signal: request.signal });
     await syncFile(temporary);
     await rename(temporary, request.path);
   } finally {
@@ -81,14 +86,13 @@ async function runMke2fs(path: string, request: DiskRequest): Promise<void> {
   const { sizeMb, totals, identity, tar, runTool, signal } = request;
   const uuid = uuidOf(identity);
   const inodes = Math.max(Math.ceil((sizeMb * MIB) / BYTES_PER_INODE), totals.inodes + 1024);
-  // Nothing is left for the guest's kernel to initialise in the background: that would dirty every sandbox's disk.
-  const extended = `hash_seed=${uuid},lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0`;
+  // Nothing is left for the guest's kernel to initialise in the background: that would dirty every sandbox's disk. The
+  // journal lies in a hole of the sparse file, which is as good as zeros written.
+  const extended = `hash_seed=${uuid},lazy_itable_init=0,lazy_journal_init=1,root_owner=0:0`;
   const args = [
     '-q', '-F', '-t', 'ext4', '-b', '4096', '-m', '0', '-N', String(inodes), '-U', uuid, '-E', extended, '-d', '-', path,
   ]; // biome-ignore format: option and value belong together
-  // Only for the file system's own times: SOURCE_DATE_EPOCH would cut those of the files as well.
-  const env = { E2FSPROGS_FAKE_TIME: '1' };
-  const { code, stderr } = await runTool('mke2fs', args, { stdin: tar, env, signal });
+  const { code, stderr } = await runTool('mke2fs', args, { stdin: tar, env: ENVIRONMENT, signal });
   if (code !== 0) throw mke2fsError(stderr, code, sizeMb);
 }
 

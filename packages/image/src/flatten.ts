@@ -1,5 +1,6 @@
 /** Layers in, one tar stream of the resulting tree out. Nothing is unpacked: each layer is read twice. */
 import { AenvError } from '@aenv/std';
+import type { AttributeList } from './attributes.ts';
 import { openLayer, openVerifiedLayer } from './layer-stream.ts';
 import { type DirectoryNode, type Inode, isDirectory, RootTree } from './root-tree.ts';
 import type { StoredBlob } from './source.ts';
@@ -45,6 +46,15 @@ export function measureTree(tree: RootTree): TreeTotals {
     totals.blockBytes += Math.ceil(entry.size / 4096) * 4096;
   }
   return totals;
+}
+
+/** What has extended attributes, by one of its names. */
+export function listAttributes(tree: RootTree): AttributeList {
+  const { directories, names } = listTree(tree);
+  const others: [string, Inode][] = [...names].map(([inode, [path = '']]) => [path, inode]);
+  return [...directories.map(([path, { inode }]): [string, Inode] => [path, inode]), ...others]
+    .filter(([, { entry }]) => entry.xattrs.size > 0)
+    .map(([path, { entry }]) => ({ path, xattrs: entry.xattrs }));
 }
 
 export interface FlattenOptions {

@@ -25,6 +25,10 @@ export async function* openLayer(blob: StoredBlob): AsyncGenerator<Uint8Array> {
   }
 }
 
+export async function isCompressed(blob: StoredBlob): Promise<boolean> {
+  return decompressorFor(await firstBytes(blob)) !== undefined;
+}
+
 /** As `openLayer`; after the last byte it throws unless the whole had this digest. */
 export async function* openVerifiedLayer(blob: StoredBlob, diffId: string, label: string): AsyncGenerator<Uint8Array> {
   const hash = hasherFor(diffId);

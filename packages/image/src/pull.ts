@@ -1,9 +1,11 @@
 /** From a reference to a disk: resolve, fetch, check, merge, write. */
 import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { AenvError, Semaphore } from '@aenv/std';
 import { BlobCache } from './blob-cache.ts';
+import { openArchive } from './docker-archive.ts';
 import { makeDisk, type ToolRunner } from './ext4.ts';
-import { buildTree, flatten, measureTree, scanLayer } from './flatten.ts';
+import { buildTree, flatten, listAttributes, measureTree, scanLayer } from './flatten.ts';
 import { hostPlatform, type ImageConfig, type Platform, platformMatches, platformMissing } from './manifest.ts';
 import { openLayout } from './oci-layout.ts';
 import { formatReference, type ImageReference } from './reference.ts';
@@ -78,7 +80,7 @@ async function openSource(
   if (reference.kind === 'oci') {
     return { image: await openLayout(reference, { platform, signal }), [Symbol.asyncDispose]: async () => {} };
   }
-  if (reference.kind === 'docker-archive') throw new AenvError('image_reference_invalid', 'archives are not read yet');
+  if (reference.kind === 'docker-archive') return openArchive(reference, join(cacheDir, 'archive.tar'));
   const client = new RegistryClient(reference, { credentials, insecureRegistries, signal });
   try {
     const image = await openRegistryImage(client, new BlobCache(cacheDir), reference, { platform, signal });
@@ -141,6 +143,7 @@ async function writeDisk(
     totals,
     identity: image.digest,
     tar,
+    attributes: listAttributes(tree),
     runTool,
     signal,
   });
