@@ -1,1 +1,1 @@
-export {};
+export { type Api, type ApiOptions, createApi } from './create-api.ts';

@@ -764,7 +764,7 @@ export const API_SCHEMAS = {
         },
         "autoPause": {
           "type": "boolean",
-          "description": "Refused; the sandbox keeps what it was created with"
+          "description": "The sandbox keeps what it was created with; true is refused for one that does not pause"
         },
         "memory": {
           "type": "boolean",

@@ -1000,7 +1000,7 @@ export interface components {
         ResumeSandbox: {
             /** @description 15 without it */
             timeout?: components["schemas"]["Timeout"];
-            /** @description Refused; the sandbox keeps what it was created with */
+            /** @description The sandbox keeps what it was created with; true is refused for one that does not pause */
             autoPause?: boolean;
             /** @description Refused when false */
             memory?: boolean;

@@ -1,0 +1,18 @@
+/** The server itself: health, figures, the machine's report, and the one team. */
+import type { Engine } from '@aenv/orchestrator';
+import type { Handlers } from '../binder.ts';
+
+/** There are no teams; E2B's CLI wants one with a UUID to log in. */
+const TEAM_ID = '00000000-0000-4000-8000-000000000000';
+
+export function serverHandlers(engine: Engine, version: string) {
+  return {
+    health: () => ({ status: 204, body: undefined }),
+    doctor: async () => ({ status: 200, body: await engine.doctor() }),
+    stats: () => ({ status: 200, body: { version, ...engine.stats() } }),
+    listTeams: ({ key }) => ({
+      status: 200,
+      body: [{ teamID: TEAM_ID, name: 'default', apiKey: key, isDefault: true }],
+    }),
+  } satisfies Partial<Handlers>;
+}
