@@ -5,7 +5,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { recover } from '@aenv/lifecycle';
-import type { Vm } from '@aenv/vmm';
+import type { Vm, VmRecord } from '@aenv/vmm';
 import type { Context } from './options.ts';
 import type { SandboxRow } from './sandbox-table.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -65,8 +65,8 @@ async function recoverSandbox(
   row: SandboxRow,
   report: RecoveryReport,
 ): Promise<Vm | undefined> {
-  const { sandboxStore, driver, clock, logger } = context;
-  const vm = row.run ? await driver.adopt(row.run.vm) : undefined;
+  const { sandboxStore, clock, logger } = context;
+  const vm = row.run && (await adopt(context, row.run.vm));
   const saved = await isSaved(context, row);
   const decision = recover({ phase: row.phase, alive: vm !== undefined, saved });
   const build = templates.build(row.buildId);
@@ -93,10 +93,21 @@ async function recoverSandbox(
   row.phase = 'running';
   await sandboxStore.discardStagedPause(row.id);
   await sandboxStore.discardPause(row.id);
-  await vm.resume();
   sandboxes.readopt(row, build, vm);
   report.adopted += 1;
   return vm;
+}
+
+/** A VM that cannot be reached is ended with those that nobody owns: one bad VM must not keep the server from starting. */
+async function adopt({ driver, logger }: Context, record: VmRecord): Promise<Vm | undefined> {
+  try {
+    const vm = await driver.adopt(record);
+    await vm?.resume();
+    return vm;
+  } catch (err) {
+    logger.error({ err, vm: record.id }, 'a VM runs, but does not obey');
+    return undefined;
+  }
 }
 
 async function isSaved({ sandboxStore, logger }: Context, { id }: SandboxRow): Promise<boolean> {
