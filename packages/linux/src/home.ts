@@ -3,11 +3,11 @@
  * is never trusted twice: it is opened without following links, and the kernel is asked what the descriptor really is.
  */
 import { constants, readlinkSync } from 'node:fs';
-import { chmod, type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
+import { chmod, type FileHandle, mkdir, open, realpath, rm } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { AenvError, isSystemError } from '@aenv/std';
 
-const { O_APPEND, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH = 4000;
 
 /** The path under which the kernel reaches `name` in an open directory, whatever happens to the directory's own path. */
@@ -67,6 +67,30 @@ export class Home {
       at = await openOrMake(within(parent, name));
     }
     return checked(path, at);
+  }
+
+  /** Makes a new file for writing, mode 0600. One that is there under that name is removed first. */
+  async createFile(path: string): Promise<FileHandle> {
+    await using directory = await this.openDirectory(dirname(path));
+    const name = within(directory, basename(path));
+    await rm(name, { force: true });
+    return checkedFile(path, await openAt(name, O_RDWR | O_CREAT | O_EXCL));
+  }
+
+  /** Gives the file to a user, mode 0600; a missing one is made, empty. Sealed files are refused. */
+  async give(path: string, uid: number): Promise<void> {
+    await using file = await this.openLog(path);
+    const { mode } = await file.stat();
+    if ((mode & 0o222) === 0) throw new AenvError('bad_request', `${path} is sealed`);
+    await file.chmod(0o600);
+    await file.chown(uid, uid);
+  }
+
+  /** Makes the file the launcher's own and readable for all, writable for nobody. */
+  async seal(path: string): Promise<void> {
+    await using file = await this.openFile(path);
+    await file.chown(process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
+    await file.chmod(0o444);
   }
 
   async #open(path: string, flags: number): Promise<FileHandle> {

@@ -5,11 +5,15 @@ export {
   GUEST_GATEWAY,
   GUEST_MAC,
   GUEST_PREFIX,
+  JOB_UID,
   SLOT_COUNT,
   SLOT_NETWORK,
   type SlotAddresses,
   slotAddresses,
 } from './addresses.ts';
+export { type ConnectedLauncher, connectLauncher } from './client.ts';
+export { type EnsureOptions, ensureLauncher } from './ensure.ts';
+export { type LauncherOptions, type RunningLauncher, startLauncher } from './launcher/server.ts';
 export type {
   EgressPolicy,
   JobOptions,
@@ -23,4 +27,3 @@ export type {
   VmLimits,
   VmProcess,
 } from './launcher-api.ts';
-export { runTool, type ToolOptions, type ToolResult } from './tool.ts';

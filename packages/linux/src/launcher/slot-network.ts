@@ -102,7 +102,12 @@ export async function removeNetwork(index: number): Promise<void> {
 }
 
 export async function applyPolicy(index: number, policy: EgressPolicy, resolvers: string[]): Promise<void> {
-  await mustRun('nsenter', [`--net=${namespacePath(index)}`, '--', findProgram('nft'), policyUpdate(policy, resolvers)]);
+  await mustRun('nsenter', [
+    `--net=${namespacePath(index)}`,
+    '--',
+    findProgram('nft'),
+    policyUpdate(policy, resolvers),
+  ]);
 }
 
 /** Puts the host's table in place and lets the host forward packets. */

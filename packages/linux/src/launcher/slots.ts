@@ -6,6 +6,7 @@ import { SLOT_COUNT } from '../addresses.ts';
 import type { EgressPolicy, Slot } from '../launcher-api.ts';
 import { isAlive, type ProcessIdentity, processesInNamespace, sendSignal } from '../processes.ts';
 import { hostResolvers } from '../resolvers.ts';
+import { SLOT_DIRECTORY } from './paths.ts';
 import {
   applyPolicy,
   createNetwork,
@@ -17,7 +18,7 @@ import {
 } from './slot-network.ts';
 
 /** Of the machine, not of one AENV_HOME: indexes are unique among all servers on it. */
-const DIRECTORY = '/run/aenv/slots';
+const DIRECTORY = SLOT_DIRECTORY;
 
 interface SlotFile {
   home: string;
