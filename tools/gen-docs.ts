@@ -1,8 +1,9 @@
 /**
- * Writes the pages of docs/ that repeat a table of the source: configuration.md and errors.md.
- * With --check it writes nothing and fails when a page is not what it would write.
+ * Writes the pages of docs/ that repeat a table of the source: configuration.md and errors.md. With --check it writes
+ * nothing and fails when a page is not what it would write. Either way it fails for a dependency without an entry in
+ * docs/dependencies.md, which people write.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationPage } from '../apps/server/src/config/help.ts';
 import { ERROR_CODES } from '../packages/std/src/errors.ts';
@@ -36,13 +37,33 @@ function errorsPage(): string {
 const PAGES = { 'configuration.md': configurationPage, 'errors.md': errorsPage };
 
 const check = process.argv.includes('--check');
-const docs = join(import.meta.dirname, '..', 'docs');
+process.chdir(join(import.meta.dirname, '..'));
+const docs = 'docs';
 const stale: string[] = [];
 for (const [name, page] of Object.entries(PAGES)) {
   const file = join(docs, name);
   const text = NOTICE + page();
   if (!check) writeFileSync(file, text);
   else if (readFileSync(file, 'utf8') !== text) stale.push(`docs/${name}`);
+}
+/** Dependencies of any package.json or of go.mod that docs/dependencies.md says nothing about. */
+function undocumented(): string[] {
+  const page = readFileSync(join(docs, 'dependencies.md'), 'utf8');
+  const names = new Set<string>();
+  for (const file of globSync('{package.json,packages/*/package.json,apps/*/package.json,tools/*/package.json}')) {
+    const manifest = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string> | undefined>;
+    for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies'])
+      for (const name of Object.keys(manifest[kind] ?? {})) names.add(name);
+  }
+  for (const [, name = ''] of readFileSync('aenvd/go.mod', 'utf8').matchAll(/^(?:\t|require )(\S+) v\S+/gm))
+    names.add(name);
+  return [...names].filter((name) => !name.startsWith('@aenv/') && !page.includes(`\`${name}\``));
+}
+
+const missing = undocumented();
+if (missing.length > 0) {
+  console.error(`docs/dependencies.md says nothing about ${missing.join(', ')}`);
+  process.exit(1);
 }
 if (stale.length > 0) {
   console.error(`${stale.join(', ')}: not what the source says; run: make gen`);
