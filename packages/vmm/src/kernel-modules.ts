@@ -20,7 +20,7 @@ export interface KernelModule {
  */
 export async function orderedModules(kernelDir: string): Promise<KernelModule[]> {
   const available = await readModules(kernelDir);
-  const builtin = parseBuiltin(await readFile(join(kernelDir, 'modules.builtin'), 'utf8'));
+  const builtin = await readBuiltin(kernelDir);
   const ordered = new Map<string, KernelModule>();
 
   const add = (name: string, required: boolean, above: string[]): void => {
@@ -40,14 +40,25 @@ export async function orderedModules(kernelDir: string): Promise<KernelModule[]>
   return [...ordered.values()];
 }
 
-async function readModules(kernelDir: string): Promise<Map<string, Buffer>> {
+function readModules(kernelDir: string): Promise<Map<string, Buffer>> {
   const directory = join(kernelDir, 'modules');
-  try {
+  return reading(kernelDir, directory, async () => {
     const files = (await readdir(directory)).filter((file) => file.endsWith('.ko'));
     const pairs = files.map(async (file) => [moduleName(file), await readFile(join(directory, file))] as const);
     return new Map(await Promise.all(pairs));
+  });
+}
+
+function readBuiltin(kernelDir: string): Promise<Set<string>> {
+  const file = join(kernelDir, 'modules.builtin');
+  return reading(kernelDir, file, async () => parseBuiltin(await readFile(file, 'utf8')));
+}
+
+async function reading<T>(kernelDir: string, path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
   } catch (error) {
-    if (isSystemError(error, 'ENOENT')) throw incomplete(kernelDir, `${directory} does not exist`);
+    if (isSystemError(error, 'ENOENT')) throw incomplete(kernelDir, `${path} does not exist`);
     throw AenvError.from(error);
   }
 }

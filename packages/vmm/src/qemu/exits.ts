@@ -5,8 +5,9 @@ import type { Launcher, VmExit } from '@aenv/linux';
 import { type Deferred, deferred } from '@aenv/std';
 import type { VmEnd } from '../driver.ts';
 
-const TAIL_BYTES = 8192;
-const TAIL_LINES = 20;
+/** Holds the trace that follows a kernel's panic. */
+const TAIL_BYTES = 32 << 10;
+const DETAIL_LINES = 20;
 
 export class VmExits {
   readonly #waiting = new Map<string, Deferred<VmExit>>();
@@ -34,31 +35,35 @@ export class VmExits {
   }
 }
 
-/** Why a VM ended, from how its process ended and what its console said last. */
-export function describeEnd(exit: VmExit, requested: boolean, detail: string): VmEnd {
+/** Why a VM ended, from how its process ended and what its log says. */
+export function describeEnd(exit: VmExit, requested: boolean, log: string): VmEnd {
+  const detail = lastLines(log);
   if (requested) return { cause: 'requested', detail };
   if (exit.oom) return { cause: 'oom', detail };
-  if (detail.includes('Kernel panic')) return { cause: 'guest_panic', detail };
+  const panic = log.lastIndexOf('Kernel panic - not syncing');
+  if (panic >= 0)
+    return { cause: 'guest_panic', detail: log.slice(panic).split('\n').slice(0, DETAIL_LINES).join('\n') };
   if (exit.code === 0) return { cause: 'guest_shutdown', detail };
   const how = exit.signal ? `signal ${exit.signal}` : `exit code ${exit.code ?? 'unknown'}`;
   return { cause: 'vmm_crash', detail: `QEMU ended with ${how}\n${detail}`.trimEnd() };
 }
 
-/** The last lines of a log; empty when there is none. The file belongs to an untrusted process. */
-export async function tailOf(path: string): Promise<string> {
+export function lastLines(log: string): string {
+  return log.trimEnd().split('\n').slice(-DETAIL_LINES).join('\n');
+}
+
+/**
+ * The end of a VM's log without control characters, which must not reach anybody's terminal; empty when there is no log.
+ * The file belongs to an untrusted process.
+ */
+export async function readLog(path: string): Promise<string> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const { size } = await file.stat();
     const start = Math.max(0, size - TAIL_BYTES);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(TAIL_BYTES), 0, TAIL_BYTES, start);
-    const text = printable(buffer.toString('utf8', 0, bytesRead));
-    return text.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
+    return buffer.toString('utf8', 0, bytesRead).replaceAll(/[^\P{Cc}\n\t]/gu, '');
   } catch {
     return '';
   }
-}
-
-/** A console carries escape sequences; they must not reach somebody's terminal. */
-function printable(text: string): string {
-  return text.replaceAll('\r', '').replaceAll(/[^\P{Cc}\n\t]/gu, '');
 }

@@ -41,7 +41,7 @@ const KERNEL_ARGUMENTS = [
 
 export function bootArguments(qemu: string, accel: Accelerator, request: BootRequest): string[] {
   return [
-    ...machineArguments(qemu, accel, request, 'share=on'),
+    ...machineArguments(qemu, accel, request, 'share=on', []),
     '-kernel',
     request.kernel,
     '-initrd',
@@ -58,7 +58,8 @@ export function bootArguments(qemu: string, accel: Accelerator, request: BootReq
 export function restoreArguments(qemu: string, accel: Accelerator, request: RestoreRequest): string[] {
   return [
     // Private and, for the file, read-only: QEMU could not write the template even if it wanted to.
-    ...machineArguments(qemu, accel, request, 'share=off,readonly=on,rom=off'),
+    // suppress-vmdesc: the state carries no description of itself.
+    ...machineArguments(qemu, accel, request, 'share=off,readonly=on,rom=off', ['suppress-vmdesc=on']),
     '-S',
     '-incoming',
     'defer',
@@ -103,12 +104,18 @@ export function baseArguments(qemu: string, accel: Accelerator, { cpus, memoryMb
   ];
 }
 
-function machineArguments(qemu: string, accel: Accelerator, start: VmStart, memoryMode: string): string[] {
+function machineArguments(
+  qemu: string,
+  accel: Accelerator,
+  start: VmStart,
+  memoryMode: string,
+  options: string[],
+): string[] {
   const { resources, memoryFile, diskFile, directory, slot } = start;
   return [
     ...baseArguments(qemu, accel, resources),
     '-M',
-    'microvm,rtc=on,pit=on,pic=on,memory-backend=ram0',
+    ['microvm', 'rtc=on', 'pit=on', 'pic=on', 'memory-backend=ram0', ...options].join(','),
     // merge=off: no page of a sandbox is ever shared with another by content.
     '-object',
     `memory-backend-file,id=ram0,size=${resources.memoryMb}M,mem-path=${optionValue(memoryFile)},merge=off,${memoryMode}`,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Launcher, VmExit, VmProcess } from '@aenv/linux';
 import { AenvError, type ErrorCode, isSystemError, type Logger, pollUntil } from '@aenv/std';
 import type { BootRequest, RestoreRequest, Vm, VmmDriver, VmRecord, VmStart } from '../driver.ts';
-import { tailOf, VmExits } from './exits.ts';
+import { lastLines, readLog, VmExits } from './exits.ts';
 import { type Accelerator, bootArguments, CONSOLE_LOG, QMP_SOCKET, restoreArguments, vmLimits } from './machine.ts';
 import { QemuVm } from './qemu-vm.ts';
 import { checkSocketPath, QmpClient } from './qmp.ts';
@@ -64,9 +64,7 @@ class QemuDriver implements VmmDriver {
       own: [request.memoryFile, request.diskFile],
       memory: 'shared',
       failure: 'sandbox_start_failed',
-      prepare: async (qmp) => {
-        await qmp.execute('cont');
-      },
+      prepare: async () => {},
     });
   }
 
@@ -141,7 +139,7 @@ class QemuDriver implements VmmDriver {
     this.#exits.gone(start.id, 0);
     const reason = AenvError.from(error);
     if (KEPT_CODES.has(reason.code)) return reason;
-    const said = await tailOf(join(start.directory, CONSOLE_LOG));
+    const said = lastLines(await readLog(join(start.directory, CONSOLE_LOG)));
     return new AenvError(code, [reason.message, said].filter(Boolean).join('\n'), {
       remedy: reason.remedy,
       cause: error,

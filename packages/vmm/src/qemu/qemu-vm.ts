@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Launcher, MemoryDump, VmExit } from '@aenv/linux';
 import { AenvError, sleep } from '@aenv/std';
 import type { Vm, VmEnd, VmRecord } from '../driver.ts';
-import { describeEnd, tailOf } from './exits.ts';
+import { describeEnd, readLog } from './exits.ts';
 import { type Accelerator, CONSOLE_LOG } from './machine.ts';
 import type { QmpClient } from './qmp.ts';
 import { asRecord } from './qmp-lines.ts';
@@ -35,8 +35,8 @@ export class QemuVm implements Vm {
     this.#parts = parts;
     this.ended = parts.exit.then(async (exit) => {
       parts.qmp.close();
-      const detail = await tailOf(join(parts.record.directory, CONSOLE_LOG));
-      return describeEnd(exit, this.#killRequested, detail);
+      const log = await readLog(join(parts.record.directory, CONSOLE_LOG));
+      return describeEnd(exit, this.#killRequested, log);
     });
   }
 
