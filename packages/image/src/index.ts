@@ -10,3 +10,5 @@ export {
   type RegistryReference,
 } from './reference.ts';
 export type { Credentials } from './registry/auth.ts';
+export type { EntryType, TarEntry } from './tar/entry.ts';
+export { TAR_END, tarHeader, tarPadding } from './tar/writer.ts';

@@ -27,3 +27,4 @@ export type {
   VmLimits,
   VmProcess,
 } from './launcher-api.ts';
+export { runTool, type ToolOptions, type ToolResult } from './tool.ts';

@@ -10,8 +10,8 @@ import type { RegistryReference } from '../reference.ts';
 import { type AuthTarget, authorize, type Credentials, unauthorized } from './auth.ts';
 import { type Answer, RegistryHttp, readBody, unavailable } from './http.ts';
 
-const ATTEMPTS = 5;
-const FIRST_WAIT_MS = 250;
+const ATTEMPTS = 4;
+const FIRST_WAIT_MS = 200;
 const MAX_WAIT_MS = 10_000;
 
 export interface RegistryClientOptions {
