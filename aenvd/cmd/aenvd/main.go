@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
 
 	"aenvd/internal/boot"
+	"aenvd/internal/server"
 )
 
 const version = "0.6.13"
@@ -38,9 +38,7 @@ func main() {
 		fail(asInit, err)
 	}
 	log.Printf("%s listening on %s", version, listener.Addr())
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	fail(asInit, http.Serve(listener, mux))
+	fail(asInit, server.New(server.Options{Version: version, OwnsMachine: asInit}).Serve(listener))
 }
 
 // fail ends the program, and with it the machine where it is PID 1.

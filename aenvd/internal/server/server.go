@@ -1,0 +1,90 @@
+// Package server is the HTTP side of aenvd: one port with Connect services, plain endpoints, and who may use them.
+package server
+
+import (
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/h2c"
+
+	"aenvd/internal/files"
+	"aenvd/internal/gen/filesystem/filesystempbconnect"
+	"aenvd/internal/gen/process/processpbconnect"
+	"aenvd/internal/metrics"
+	"aenvd/internal/proc"
+	"aenvd/internal/reaper"
+	"aenvd/internal/state"
+	"aenvd/internal/streams"
+)
+
+const (
+	// Messages are small; input to a process may be pasted in one piece.
+	maxMessage = 64 << 20
+	// Compressing less costs more than it saves.
+	minCompress = 16 << 10
+	// Per stream and connection; the default of 64 KiB … 1 MiB limits uploads over HTTP/2.
+	uploadBuffer      = 4 << 20
+	readHeaderTimeout = 30 * time.Second
+)
+
+// Options are what differs between the guest's PID 1 and a plain process.
+type Options struct {
+	Version string
+	// OwnsMachine: /init may change the clock, the hostname and the files of the system; orphans are ours.
+	OwnsMachine bool
+}
+
+// Server serves on any number of listeners.
+type Server struct {
+	options  Options
+	state    *state.State
+	registry *streams.Registry
+	http     *http.Server
+}
+
+// New wires everything up.
+func New(options Options) *Server {
+	s := &Server{options: options, state: state.New(), registry: streams.New()}
+	handler := s.registry.Track(allowOrigins(s.routes()))
+	s.http = &http.Server{
+		Handler:           h2c.NewHandler(handler, &http2.Server{MaxUploadBufferPerConnection: uploadBuffer, MaxUploadBufferPerStream: uploadBuffer}),
+		ConnContext:       s.registry.ConnContext,
+		ReadHeaderTimeout: readHeaderTimeout,
+	}
+	return s
+}
+
+// Serve accepts connections until Close.
+func (s *Server) Serve(listener net.Listener) error { return s.http.Serve(s.registry.Listen(listener)) }
+
+// Close ends all listeners and connections.
+func (s *Server) Close() error { return s.http.Close() }
+
+func (s *Server) routes() http.Handler {
+	rpcOptions := []connect.HandlerOption{connect.WithReadMaxBytes(maxMessage), connect.WithCompressMinBytes(minCompress)}
+	manager := proc.NewManager(reaper.New(s.options.OwnsMachine))
+	mux := http.NewServeMux()
+	protect := func(pattern string, handler http.Handler) { mux.Handle(pattern, s.requireToken(handler)) }
+
+	processPath, processes := processpbconnect.NewProcessHandler(proc.NewService(manager, s.state), rpcOptions...)
+	protect(processPath, processes)
+	filesystemPath, filesystem := filesystempbconnect.NewFilesystemHandler(files.NewService(s.state), rpcOptions...)
+	protect(filesystemPath, filesystem)
+
+	transfer := files.NewTransfer(s.state)
+	mux.HandleFunc("GET /files", transfer.Download) // these two check signatures themselves
+	mux.HandleFunc("POST /files", transfer.Upload)
+	protect("POST /files/compose", http.HandlerFunc(transfer.Compose))
+
+	protect("GET /metrics", metrics.NewSampler())
+	protect("GET /envs", http.HandlerFunc(s.envs))
+
+	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("POST /init", s.init)
+	mux.HandleFunc("POST /sync", s.hostOnly(s.sync))
+	mux.HandleFunc("POST /streams/drop", s.hostOnly(s.dropStreams))
+	return mux
+}
