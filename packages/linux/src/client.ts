@@ -104,7 +104,8 @@ export class ConnectedLauncher implements Launcher {
 
   #take(message: Message): void {
     if ('event' in message) {
-      for (const listener of this.#listeners) listener(message.exit);
+      // Whoever waits for the start of this VM, whose answer may be in the same packet, is told of that first.
+      setImmediate(() => this.#listeners.forEach((listener) => void listener(message.exit)));
       return;
     }
     const pending = this.#pending.get(message.id);

@@ -1,103 +1,112 @@
-/** The launcher of an AENV_HOME: the one that runs, or a new one. */
-import { spawn } from 'node:child_process';
-import { mkdir, open } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import { AenvError, type Logger, sleep } from '@aenv/std';
-import { type ConnectedLauncher, connectLauncher } from './client.ts';
-import { findProgram } from './commands.ts';
-import { Home } from './home.ts';
-import { readTail } from './launcher/log-file.ts';
-import { LAUNCHER_DIRECTORY, launcherSocket } from './launcher/paths.ts';
+/** A launcher that is always there: connects again, and starts another one, when the one in use goes away. */
+import { AenvError, sleep } from '@aenv/std';
+import type { ConnectedLauncher } from './client.ts';
+import type { JobOptions, JobRequest, Launcher, VmExit, VmProcess } from './launcher-api.ts';
+import { type EnsureOptions, startOrConnect } from './start-launcher.ts';
 
-const MAIN = fileURLToPath(new URL('./launcher/main.ts', import.meta.url));
-const START_DEADLINE_MS = 20_000;
-const RETRY_MS = 20;
-/** Exit code of flock when another launcher of this home holds the lock. */
-const LOCKED = 75;
-
-export interface EnsureOptions {
-  /** AENV_HOME; made when it is missing. */
-  home: string;
-  logger: Logger;
-}
+const RETRY_MS = 1000;
 
 /**
- * Connects to the launcher of `home`; starts one first when none answers. The launcher goes on when this process ends, as
- * long as there are VMs. Its messages go to `$AENV_HOME/launcher.log`.
+ * The launcher of an AENV_HOME; started in the background when none runs. When it dies, what was under way fails, the
+ * next call waits for a new one, and VMs that ended meanwhile are reported like any other.
  */
-export async function ensureLauncher({ home, logger }: EnsureOptions): Promise<ConnectedLauncher> {
-  const { root } = await Home.open(home);
-  const socketPath = launcherSocket(root);
-  const end = performance.now() + START_DEADLINE_MS;
-  let starting = false;
-  let failure: unknown;
-  while (performance.now() < end) {
-    const launcher = await tryConnect(socketPath);
-    if (launcher) return launcher;
-    if (failure) throw failure;
-    if (!starting) {
-      starting = true;
-      start(root, socketPath, logger)
-        .catch((error) => {
-          failure = error;
-        })
-        .finally(() => {
-          starting = false;
-        });
+export async function ensureLauncher(options: EnsureOptions): Promise<Launcher> {
+  const launcher = new LastingLauncher(options);
+  await launcher.open();
+  return launcher;
+}
+
+class LastingLauncher implements Launcher {
+  readonly #options: EnsureOptions;
+  readonly #listeners = new Set<(exit: VmExit) => void>();
+  /** VMs that are believed to run. */
+  readonly #vms = new Map<string, VmProcess>();
+  readonly #closing = new AbortController();
+  #connection: Promise<ConnectedLauncher> | undefined;
+
+  constructor(options: EnsureOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    await this.#connected();
+  }
+
+  createSlot: Launcher['createSlot'] = async (...args) => (await this.#connected()).createSlot(...args);
+  setPolicy: Launcher['setPolicy'] = async (...args) => (await this.#connected()).setPolicy(...args);
+  destroySlot: Launcher['destroySlot'] = async (...args) => (await this.#connected()).destroySlot(...args);
+  listSlots: Launcher['listSlots'] = async () => (await this.#connected()).listSlots();
+  killVm: Launcher['killVm'] = async (...args) => (await this.#connected()).killVm(...args);
+  listVms: Launcher['listVms'] = async () => (await this.#connected()).listVms();
+  dumpMemory: Launcher['dumpMemory'] = async (...args) => (await this.#connected()).dumpMemory(...args);
+  patchMemory: Launcher['patchMemory'] = async (...args) => (await this.#connected()).patchMemory(...args);
+  seal: Launcher['seal'] = async (...args) => (await this.#connected()).seal(...args);
+
+  spawnVm: Launcher['spawnVm'] = async (request) => {
+    const vm = await (await this.#connected()).spawnVm(request);
+    this.#vms.set(vm.id, vm);
+    return vm;
+  };
+
+  async run(request: JobRequest, options?: JobOptions) {
+    return (await this.#connected()).run(request, options);
+  }
+
+  onVmExit(listener: (exit: VmExit) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new AenvError('shutting_down', 'the connection to the launcher was closed'));
+    const connection = await this.#connection?.catch(() => undefined);
+    await connection?.close();
+  }
+
+  /** One connection for all; an attempt that failed is made again by the next caller. */
+  #connected(): Promise<ConnectedLauncher> {
+    if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
+    if (!this.#connection) {
+      const attempt = this.#connect();
+      this.#connection = attempt;
+      attempt.catch(() => {
+        if (this.#connection === attempt) this.#connection = undefined;
+      });
     }
-    await sleep(RETRY_MS);
+    return this.#connection;
   }
-  throw new AenvError('timeout', `the launcher did not answer within ${START_DEADLINE_MS} ms`, {
-    remedy: `Look into ${root}/launcher.log.`,
-  });
-}
 
-/** A launcher that is about to end may still accept a connection, so it has to answer a request. */
-async function tryConnect(socketPath: string): Promise<ConnectedLauncher | undefined> {
-  let launcher: ConnectedLauncher | undefined;
-  try {
-    launcher = await connectLauncher(socketPath);
-    await launcher.listVms();
-    return launcher;
-  } catch {
-    await launcher?.close();
-    return undefined;
+  async #connect(): Promise<ConnectedLauncher> {
+    const connection = await startOrConnect(this.#options);
+    connection.onVmExit((exit) => this.#ended(exit));
+    void connection.closed.then(() => this.#lost());
+    const running = new Map((await connection.listVms()).map((vm) => [vm.id, vm]));
+    for (const { id, pid } of this.#vms.values()) {
+      if (running.get(id)?.pid !== pid) this.#ended({ id, pid, code: null, signal: null, oom: false });
+    }
+    for (const vm of running.values()) this.#vms.set(vm.id, vm);
+    return connection;
   }
-}
 
-/**
- * Runs a launcher in a session of its own. Resolves when it has ended although it had started well, or when another one
- * holds the lock; rejects when it could not start. The lock belongs to the process, so it is free when the process is gone.
- */
-async function start(root: string, socketPath: string, logger: Logger): Promise<void> {
-  await mkdir(LAUNCHER_DIRECTORY, { recursive: true, mode: 0o700 });
-  await using log = await open(`${root}/launcher.log`, 'a+', 0o600);
-  const before = (await log.stat()).size;
-  const lock = ['--nonblock', '--no-fork', `--conflict-exit-code=${LOCKED}`, socketPath.replace(/\.sock$/, '.lock')];
-  const child = spawn(findProgram('flock'), [...lock, process.execPath, MAIN, root, socketPath], {
-    cwd: '/',
-    stdio: ['ignore', log.fd, log.fd],
-    detached: true,
-  });
-  child.unref();
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', resolve);
-  });
-  if (code === 0 || code === LOCKED) return;
-  const { size } = await log.stat();
-  const said = (await readTail(log, Math.min(size - before, 2000))).toString().trim();
-  logger.error({ code, said }, 'the launcher ended');
-  throw launcherFailure(said, root);
-}
-
-/** The launcher's own error, from the last line of its log. */
-function launcherFailure(said: string, root: string): AenvError {
-  try {
-    const { err } = JSON.parse(said.split('\n').at(-1) ?? '');
-    if (typeof err.message === 'string') return new AenvError('host_unsupported', err.message);
-  } catch {
-    // It ended without a word of its own.
+  /** Connects again without being asked: exits must be heard of. */
+  async #lost(): Promise<void> {
+    this.#connection = undefined;
+    const { logger } = this.#options;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      logger.warn({}, 'the launcher is gone; connecting to another one');
+      try {
+        await this.#connected();
+        return;
+      } catch (error) {
+        logger.error({ err: error }, 'no launcher');
+        await sleep(RETRY_MS, signal).catch(() => {});
+      }
+    }
   }
-  return new AenvError('internal', 'the launcher could not start', { remedy: `Look into ${root}/launcher.log.` });
+
+  #ended(exit: VmExit): void {
+    if (this.#vms.get(exit.id)?.pid === exit.pid) this.#vms.delete(exit.id);
+    for (const listener of this.#listeners) listener(exit);
+  }
 }

@@ -12,7 +12,9 @@ export {
   slotAddresses,
 } from './addresses.ts';
 export { type ConnectedLauncher, connectLauncher } from './client.ts';
-export { type EnsureOptions, ensureLauncher } from './ensure.ts';
+export { findProgram, lookUpProgram } from './commands.ts';
+export { ensureLauncher } from './ensure.ts';
+export { type HostFacts, hostFacts } from './host-facts.ts';
 export { type LauncherOptions, type RunningLauncher, startLauncher } from './launcher/server.ts';
 export type {
   EgressPolicy,
@@ -27,4 +29,5 @@ export type {
   VmLimits,
   VmProcess,
 } from './launcher-api.ts';
+export type { EnsureOptions } from './start-launcher.ts';
 export { runTool, type ToolOptions, type ToolResult } from './tool.ts';

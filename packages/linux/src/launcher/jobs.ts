@@ -19,6 +19,10 @@ const MAX_OUTPUT_LINE = 1 << 20;
 /** Root of the checkout, or of the installed program. */
 const PROJECT_ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../../../..');
 
+/** What a job with network gets from the launcher's environment. */
+const NETWORK_VARIABLES =
+  /^(https?_proxy|no_proxy|all_proxy|node_use_env_proxy|node_extra_ca_certs|ssl_cert_file|ssl_cert_dir)$/i;
+
 export interface Job {
   plan: JobPlan;
   stdin: string;
@@ -64,7 +68,7 @@ export class JobRunner {
 async function runToEnd({ plan, stdin, timeoutMs, signal, onLine }: Job): Promise<JobResult> {
   const [program = '', ...args] = commandOf(plan);
   signal.throwIfAborted();
-  const child = spawn(program, args, { cwd: '/', env: COMMAND_ENVIRONMENT, stdio: 'pipe', detached: true });
+  const child = spawn(program, args, { cwd: '/', env: environmentOf(plan), stdio: 'pipe', detached: true });
   const kill = () => killGroup(child);
   signal.addEventListener('abort', kill, { once: true });
   let expired = false;
@@ -81,6 +85,12 @@ async function runToEnd({ plan, stdin, timeoutMs, signal, onLine }: Job): Promis
     signal.removeEventListener('abort', kill);
     kill();
   }
+}
+
+function environmentOf({ network }: JobPlan): Record<string, string | undefined> {
+  if (!network) return COMMAND_ENVIRONMENT;
+  const passed = Object.entries(process.env).filter(([name]) => NETWORK_VARIABLES.test(name));
+  return { ...Object.fromEntries(passed), ...COMMAND_ENVIRONMENT };
 }
 
 /** The job leads a process group of its own, in which everything that it starts remains. */

@@ -82,6 +82,7 @@ export class VmStore {
       if (this.#vms.has(request.id)) throw new AenvError('conflict', `a VM ${request.id} is running already`);
       const other = this.inSlot(slot.index);
       if (other) throw new AenvError('conflict', `slot ${slot.index} is taken by the VM ${other.id}`);
+      await this.#giveDirectory(request.directory, slot.uid);
       const log = await this.#options.home.openLog(request.logFile);
       try {
         return await this.#start(request, slot, log);
@@ -115,7 +116,6 @@ export class VmStore {
     const { cgroups, records } = this.#options;
     const record: VmRecordFile = { id: request.id, slot: slot.index, logFile: request.logFile };
     const argv = [findProgram(request.argv[0] ?? ''), ...request.argv.slice(1)];
-    await this.#giveDirectory(request.directory, slot.uid);
     for (const path of request.own) await this.#giveFile(path, slot.uid);
     await records.write(record);
     try {
@@ -150,9 +150,14 @@ export class VmStore {
     const process = { id: record.id, pid, startTicks, slot: record.slot };
     const entry: Entry = { process, log, gone: deferred() };
     this.#vms.set(record.id, entry);
-    void exited.then((end) => this.#ended(entry, end.code, end.signal));
+    const written = this.#options.records.write({ ...record, process: { pid, startTicks } });
+    // The record goes away after it was written, never before.
+    void Promise.allSettled([exited, written]).then(async () => {
+      const { code, signal } = await exited;
+      await this.#ended(entry, code, signal);
+    });
     try {
-      await this.#options.records.write({ ...record, process: { pid, startTicks } });
+      await written;
     } catch (error) {
       // Without a record the next launcher would not know it.
       this.#signal(entry, 'SIGKILL');
