@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Registry, startRegistry } from '@aenv/testkit';
+import { startRegistry, type TestRegistry } from '@aenv/testkit';
 import { type ServerHandle, startServer } from './server.ts';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
@@ -11,7 +11,7 @@ const ROOT = new URL('../../../', import.meta.url).pathname;
 export const DEBIAN_LAYOUT = join(ROOT, '.cache', 'debian-image');
 
 export interface World {
-  registry: Registry;
+  registry: TestRegistry;
   server: ServerHandle;
   /** Reference of the Debian image in the registry. */
   image: string;
@@ -38,7 +38,8 @@ export async function createWorld(env: Record<string, string> = {}): Promise<Wor
   const layout = debianLayout();
   const registry = await startRegistry();
   try {
-    const image = await registry.push(`oci:${layout}:bookworm`, 'library/debian:bookworm');
+    await registry.push(`oci:${layout}:bookworm`, 'library/debian:bookworm');
+    const image = `${registry.host}/library/debian:bookworm`;
     const server = await startServer(env);
     return {
       registry,
