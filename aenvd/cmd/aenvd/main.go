@@ -28,17 +28,20 @@ func main() {
 	log.SetFlags(log.LstdFlags | log.Lmicroseconds | log.LUTC)
 	log.SetPrefix("aenvd: ")
 	asInit := os.Getpid() == 1 && !*noInit
+	options := server.Options{Version: version, OwnsMachine: asInit}
 	if asInit {
-		if err := boot.Run(); err != nil {
+		config, err := boot.Run()
+		if err != nil {
 			boot.Fail(err)
 		}
+		options.Address = config.Address.Addr()
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(*host, strconv.Itoa(*port)))
 	if err != nil {
 		fail(asInit, err)
 	}
 	log.Printf("%s listening on %s", version, listener.Addr())
-	fail(asInit, server.New(server.Options{Version: version, OwnsMachine: asInit}).Serve(listener))
+	fail(asInit, server.New(options).Serve(listener))
 }
 
 // fail ends the program, and with it the machine where it is PID 1.

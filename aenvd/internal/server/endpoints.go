@@ -68,5 +68,8 @@ func (s *Server) sync(w http.ResponseWriter, _ *http.Request) {
 // dropStreams ends every other request and connection; clients see a reset.
 func (s *Server) dropStreams(w http.ResponseWriter, r *http.Request) {
 	s.registry.Drop(r.Context())
+	if s.forwarder != nil {
+		s.forwarder.Drop()
+	}
 	w.WriteHeader(http.StatusNoContent)
 }

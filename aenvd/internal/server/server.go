@@ -2,8 +2,10 @@
 package server
 
 import (
+	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"connectrpc.com/connect"
@@ -11,6 +13,7 @@ import (
 	"golang.org/x/net/http2/h2c"
 
 	"aenvd/internal/files"
+	"aenvd/internal/forward"
 	"aenvd/internal/gen/filesystem/filesystempbconnect"
 	"aenvd/internal/gen/process/processpbconnect"
 	"aenvd/internal/metrics"
@@ -35,6 +38,8 @@ type Options struct {
 	Version string
 	// OwnsMachine: /init may change the clock, the hostname and the files of the system; orphans are ours.
 	OwnsMachine bool
+	// Address of the network card, when there is one: ports that only localhost has are forwarded from it.
+	Address netip.Addr
 }
 
 // Server serves on any number of listeners.
@@ -42,12 +47,20 @@ type Server struct {
 	options  Options
 	state    *state.State
 	registry *streams.Registry
-	http     *http.Server
+	// Nil without an address.
+	forwarder *forward.Forwarder
+	http      *http.Server
+	stop      context.CancelFunc
 }
 
 // New wires everything up.
 func New(options Options) *Server {
-	s := &Server{options: options, state: state.New(), registry: streams.New()}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{options: options, state: state.New(), registry: streams.New(), stop: stop}
+	if options.Address.IsValid() {
+		s.forwarder = forward.New(options.Address)
+		go s.forwarder.Run(ctx)
+	}
 	handler := s.registry.Track(allowOrigins(s.routes()))
 	s.http = &http.Server{
 		Handler:           h2c.NewHandler(handler, &http2.Server{MaxUploadBufferPerConnection: uploadBuffer, MaxUploadBufferPerStream: uploadBuffer}),
@@ -61,7 +74,10 @@ func New(options Options) *Server {
 func (s *Server) Serve(listener net.Listener) error { return s.http.Serve(s.registry.Listen(listener)) }
 
 // Close ends all listeners and connections.
-func (s *Server) Close() error { return s.http.Close() }
+func (s *Server) Close() error {
+	s.stop()
+	return s.http.Close()
+}
 
 func (s *Server) routes() http.Handler {
 	rpcOptions := []connect.HandlerOption{connect.WithReadMaxBytes(maxMessage), connect.WithCompressMinBytes(minCompress)}
