@@ -22,7 +22,7 @@ export interface ToolOutcome {
 export type ToolRunner = (name: string, args: string[], run: ToolRun) => Promise<ToolOutcome>;
 
 export interface DiskRequest {
-  /** File to make, replaced in one step when it is complete. */
+  /** File to make; it appears in one step when it is complete. */
   path: string;
   sizeMb: number;
   totals: TreeTotals;

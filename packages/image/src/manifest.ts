@@ -45,8 +45,7 @@ export interface ImageIndex {
 
 /** The parts of an image's configuration that a template takes over. */
 export interface ImageConfig {
-  /** `NAME=value`, as the image lists them. */
-  env: string[];
+  env: Record<string, string>;
   workingDir: string;
   /** `user`, `uid`, `user:group` or empty. */
   user: string;
@@ -134,7 +133,7 @@ export function parseConfig(bytes: Uint8Array, what: string): ParsedConfig {
   const diffIds = rootfs.diff_ids;
   if (!Array.isArray(diffIds) || !diffIds.every(isDigest)) throw invalid(what, 'lists no digests of its layers');
   return {
-    env: strings(runtime.Env),
+    env: environment(runtime.Env),
     workingDir: text(runtime.WorkingDir),
     user: text(runtime.User),
     entrypoint: strings(runtime.Entrypoint),
@@ -193,6 +192,14 @@ function text(value: unknown): string {
 
 function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+/** `NAME=value` lines; the last one of a name counts, and one without a value is none. */
+function environment(value: unknown): Record<string, string> {
+  const pairs = strings(value).map((line) => [line, line.indexOf('=')] as const);
+  return Object.fromEntries(
+    pairs.filter(([, equals]) => equals > 0).map(([line, equals]) => [line.slice(0, equals), line.slice(equals + 1)]),
+  );
 }
 
 function stringMap(value: unknown): Record<string, string> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -67,7 +67,7 @@ describe('pull', { skip: registryMissing() }, () => {
   function pull(reference: string, more: Partial<PullRequest> = {}): Promise<PulledImage> {
     return pullImage({
       reference: parseReference(reference),
-      destination: join(directory, 'disk.img'),
+      destination: join(directory, 'disks'),
       cacheDir: join(directory, 'cache'),
       diskSizeMb: 32,
       runTool,
@@ -75,8 +75,8 @@ describe('pull', { skip: registryMissing() }, () => {
     });
   }
 
-  async function debugfs(command: string, disk = 'disk.img'): Promise<string> {
-    return (await run('debugfs', ['-R', command, join(directory, disk)], SBIN)).stdout;
+  async function debugfs({ diskPath }: PulledImage, command: string): Promise<string> {
+    return (await run('debugfs', ['-R', command, diskPath], SBIN)).stdout;
   }
 
   test('from a registry: contents, owners, modes, links, devices and configuration', async () => {
@@ -84,7 +84,7 @@ describe('pull', { skip: registryMissing() }, () => {
     const pulled = await pull(`${registry.host}/team/app:1`, { onProgress: (item) => progress.push(item) });
     assert.equal(pulled.digest, digest);
     assert.deepEqual(pulled.config, {
-      env: ['PATH=/bin', 'A=b=c'],
+      env: { PATH: '/bin', A: 'b=c' },
       workingDir: '/srv',
       user: 'web',
       entrypoint: ['/bin/tool'],
@@ -92,25 +92,34 @@ describe('pull', { skip: registryMissing() }, () => {
       labels: { a: 'b' },
       architecture: hostArchitecture(),
     });
-    assert.equal(await debugfs('cat /etc/hostname'), 'top\n');
-    assert.equal(await debugfs('cat /etc/gone'), '');
-    assert.equal(await debugfs(`cat /deep/${'n'.repeat(150)}/${'m'.repeat(200)}`), 'long');
-    const tool = await debugfs('stat /bin/tool');
+    assert.equal(await debugfs(pulled, 'cat /etc/hostname'), 'top\n');
+    assert.equal(await debugfs(pulled, 'cat /etc/gone'), '');
+    assert.equal(await debugfs(pulled, `cat /deep/${'n'.repeat(150)}/${'m'.repeat(200)}`), 'long');
+    const tool = await debugfs(pulled, 'stat /bin/tool');
     assert.match(tool, /Mode: +04755/);
     assert.match(tool, /User: +3000000 +Group: +42/);
     assert.match(tool, /Links: 2/);
-    assert.match(await debugfs('stat /dev/zero'), /character special[\s\S]*01:05/);
-    await run('e2fsck', ['-fn', join(directory, 'disk.img')], SBIN);
+    assert.match(await debugfs(pulled, 'stat /dev/zero'), /character special[\s\S]*01:05/);
+    await run('e2fsck', ['-fn', pulled.diskPath], SBIN);
     const layers = progress.filter(({ step }) => step === 'layer');
     assert.equal(new Set(layers.map(({ layer }) => layer)).size, 2);
     assert.ok(layers.some(({ completedBytes, totalBytes }) => completedBytes === totalBytes));
   });
 
   test('equal images give equal disks, from any source', async () => {
-    await pull(`${registry.host}/team/app@${digest}`);
-    const first = await readFile(join(directory, 'disk.img'));
-    await pull(`oci:${join(directory, 'layout')}:one`);
-    assert.ok(first.equals(await readFile(join(directory, 'disk.img'))));
+    const first = await pull(`${registry.host}/team/app@${digest}`, { destination: join(directory, 'first') });
+    const second = await pull(`oci:${join(directory, 'layout')}:one`, { destination: join(directory, 'second') });
+    assert.ok((await readFile(first.diskPath)).equals(await readFile(second.diskPath)));
+  });
+
+  test('a disk that is there is used again, and one of another size is another', async () => {
+    const first = await pull(`oci:${join(directory, 'layout')}:one`);
+    const runNothing = () => Promise.reject(new Error('nothing needs to run'));
+    const again = await pull(`${registry.host}/team/app:1`, { runTool: runNothing });
+    assert.deepEqual(again, first);
+    assert.equal((await stat(first.diskPath)).size, 32 << 20);
+    const larger = await pull(`oci:${join(directory, 'layout')}:one`, { diskSizeMb: 40 });
+    assert.equal((await stat(larger.diskPath)).size, 40 << 20);
   });
 
   test('an index gives the image for the platform, or says what there is', async () => {
@@ -155,16 +164,21 @@ describe('pull', { skip: registryMissing() }, () => {
     const archive = join(directory, 'archive.tar');
     await addToLayout(join(directory, 'gzip'), 'one', { layers: [{ tar: BASE }, { tar: TOP }] });
     await run('skopeo', ['copy', '-q', `oci:${directory}/gzip:one`, `docker-archive:${archive}:team/app:1`]);
-    await pull(`docker-archive:${archive}`);
-    assert.equal(await debugfs('cat /etc/hostname'), 'top\n');
+    const pulled = await pull(`docker-archive:${archive}`);
+    assert.equal(await debugfs(pulled, 'cat /etc/hostname'), 'top\n');
     await run('gzip', ['-k', archive]);
-    await pull(`docker-archive:${archive}.gz:team/app:1`);
-    assert.equal(await debugfs('cat /etc/hostname'), 'top\n');
+    const destination = join(directory, 'unzipped');
+    const unzipped = await pull(`docker-archive:${archive}.gz:team/app:1`, { destination });
+    assert.equal(unzipped.digest, pulled.digest);
+    assert.equal(await debugfs(unzipped, 'cat /etc/hostname'), 'top\n');
     assert.deepEqual(
       (await readdir(join(directory, 'cache'))).filter((name) => name.includes('archive')),
       [],
     );
-    await assert.rejects(pull(`docker-archive:${archive}:team/app:2`), withCode('image_not_found', /team\/app:1/));
+    await assert.rejects(
+      pull(`docker-archive:${archive}:team/app:2`),
+      withCode('image_not_found', /no image team\/app:2/),
+    );
   });
 
   test('extended attributes of every kind', async () => {
@@ -181,23 +195,20 @@ describe('pull', { skip: registryMissing() }, () => {
       { path: 'ping', content: 'x', xattrs: new Map([['security.capability', capability]]) },
     ]);
     await addToLayout(join(directory, 'xattrs'), 'x', { layers: [{ tar }] });
-    await pull(`oci:${join(directory, 'xattrs')}`, { destination: join(directory, 'x.img') });
-    assert.match(await debugfs('ea_list "/a ""b"" c"', 'x.img'), /user\.odd \(6\) = 00 ff 22 5c 0a 3d/);
-    assert.match(await debugfs('ea_list "/a ""b"" c"', 'x.img'), /user\.empty \(0\)/);
+    const pulled = await pull(`oci:${join(directory, 'xattrs')}`);
+    assert.match(await debugfs(pulled, 'ea_list "/a ""b"" c"'), /user\.odd \(6\) = 00 ff 22 5c 0a 3d/);
+    assert.match(await debugfs(pulled, 'ea_list "/a ""b"" c"'), /user\.empty \(0\)/);
     const hex = Buffer.from(capability, 'latin1').toString('hex').replaceAll(/../g, '$& ');
-    assert.ok((await debugfs('ea_list /ping', 'x.img')).includes(hex.trim()));
+    assert.ok((await debugfs(pulled, 'ea_list /ping')).includes(hex.trim()));
   });
 
   test('a disk that is too small: refused, and nothing left behind', async () => {
     const tar = packTar([{ path: 'big', content: Buffer.alloc(12 << 20, 1) }]);
     await addToLayout(join(directory, 'big'), 'x', { layers: [{ tar }] });
-    const destination = join(directory, 'small.img');
+    const destination = join(directory, 'small');
     const pulling = pull(`oci:${join(directory, 'big')}`, { destination, diskSizeMb: 10 });
     await assert.rejects(pulling, withCode('bad_request', /needs about \d+ MiB, but the disk has 10/));
-    assert.deepEqual(
-      (await readdir(directory)).filter((name) => name.startsWith('small')),
-      [],
-    );
+    assert.deepEqual(await readdir(destination), []);
   });
 
   test('layers that lie: wrong bytes, truncated, and not what the configuration says', async () => {

@@ -1,8 +1,9 @@
 /** From a reference to a disk: resolve, fetch, check, merge, write. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AenvError, Semaphore } from '@aenv/std';
+import { AenvError, isSystemError, Semaphore } from '@aenv/std';
 import { BlobCache } from './blob-cache.ts';
+import { splitDigest } from './digest.ts';
 import { openArchive } from './docker-archive.ts';
 import { makeDisk, type ToolRunner } from './ext4.ts';
 import { buildTree, flatten, listAttributes, measureTree, scanLayer } from './flatten.ts';
@@ -26,7 +27,7 @@ export interface PullProgress {
 
 export interface PullRequest {
   reference: ImageReference;
-  /** File that becomes the disk: raw, sparse, ext4. Its directory must exist. */
+  /** Directory that the disk goes into, made when it is missing. Equal images of equal size share one disk. */
   destination: string;
   /** Directory of downloaded blobs, made when it is missing. */
   cacheDir: string;
@@ -44,6 +45,8 @@ export interface PullRequest {
 export interface PulledImage {
   /** Digest of the manifest for this platform. */
   digest: string;
+  /** The disk in `destination`: raw, sparse, ext4. */
+  diskPath: string;
   config: ImageConfig;
   /** Bytes that the disk occupies; it is sparse. */
   sizeBytes: number;
@@ -55,22 +58,39 @@ interface CheckedLayer {
 }
 
 const CONCURRENT_LAYERS = 3;
+/** Counts up whenever the same image would give another disk, so that disks made before are not taken for it. */
+const DISK_REVISION = 1;
 
 /**
  * Pulls an image and makes its disk. Rejects with `image_*`, `registry_*`, `disk_full`, `host_missing_tool`, or
- * `bad_request` when the disk is too small; the destination is untouched then.
+ * `bad_request` when the disk is too small; no disk appears then. A disk that is there already is not made again.
  */
 export async function pullImage(request: PullRequest): Promise<PulledImage> {
   await mkdir(request.cacheDir, { recursive: true, mode: 0o700 });
+  await mkdir(request.destination, { recursive: true, mode: 0o711 });
   const platform = request.platform ?? hostPlatform();
   await using source = await openSource(request, platform);
   const { image } = source;
   checkImage(image, platform, request.reference);
   request.onProgress?.({ step: 'resolve', completedBytes: 1, totalBytes: 1 });
-  const layers = await checkedLayers(image, request);
-  const { sizeBytes } = await writeDisk(image, layers, request);
+  const diskPath = join(request.destination, diskName(image.digest, request.diskSizeMb));
+  const sizeBytes = (await occupiedBytes(diskPath)) ?? (await writeDisk(image, diskPath, request));
   const { os: _os, diffIds: _diffIds, ...config } = image.config;
-  return { digest: image.digest, config, sizeBytes };
+  return { digest: image.digest, diskPath, config, sizeBytes };
+}
+
+function diskName(digest: string, sizeMb: number): string {
+  return `${splitDigest(digest).hex.slice(0, 64)}-${sizeMb}-${DISK_REVISION}.ext4`;
+}
+
+/** A disk appears in one rename, so one that is there is complete. */
+async function occupiedBytes(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).blocks * 512;
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return undefined;
+    throw error;
+  }
 }
 
 async function openSource(
@@ -123,29 +143,23 @@ async function checkedLayers(image: ImageHandle, { onProgress, signal }: PullReq
   }
 }
 
-async function writeDisk(
-  image: ImageHandle,
-  layers: CheckedLayer[],
-  { destination, diskSizeMb, runTool, onProgress, signal }: PullRequest,
-): Promise<{ sizeBytes: number }> {
+/** Makes the disk; returns the bytes that it occupies. */
+async function writeDisk(image: ImageHandle, path: string, request: PullRequest): Promise<number> {
+  const { diskSizeMb, runTool, onProgress, signal } = request;
+  const layers = await checkedLayers(image, request);
   const tree = buildTree(layers.map(({ entries }) => entries));
   const totals = measureTree(tree);
+  const blobs = layers.map(({ blob }) => blob);
   const onBytes = (completedBytes: number) =>
     onProgress?.({ step: 'disk', completedBytes, totalBytes: totals.contentBytes });
-  const tar = flatten(
-    tree,
-    layers.map(({ blob }) => blob),
-    { onBytes },
-  );
-  const sizeBytes = await makeDisk({
-    path: destination,
+  return makeDisk({
+    path,
     sizeMb: diskSizeMb,
     totals,
     identity: image.digest,
-    tar,
+    tar: flatten(tree, blobs, { onBytes }),
     attributes: listAttributes(tree),
     runTool,
     signal,
   });
-  return { sizeBytes };
 }

@@ -27,11 +27,11 @@ export interface TestRegistry extends AsyncDisposable {
   /** Where it keeps its blobs, to damage them: `docker/registry/v2/blobs/…`. */
   storage: string;
   /**
-   * Copies an image of a layout into the registry.
+   * Copies an image into the registry; returns the reference to pull it by.
    * @param source a skopeo source such as `oci:/path/of/layout:tag`
    * @param image `name:tag`
    */
-  push(source: string, image: string): Promise<void>;
+  push(source: string, image: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -117,9 +117,10 @@ async function stopChild(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-async function pushImage(source: string, target: string, auth: boolean): Promise<void> {
+async function pushImage(source: string, target: string, auth: boolean): Promise<string> {
   const { username, password } = REGISTRY_CREDENTIALS;
   const credentials = auth ? ['--dest-creds', `${username}:${password}`] : [];
   const args = ['copy', '--quiet', '--all', '--preserve-digests', '--insecure-policy', '--dest-tls-verify=false'];
   await run('skopeo', [...args, ...credentials, source, `docker://${target}`]);
+  return target;
 }

@@ -11,7 +11,7 @@ import { AenvError, type ErrorJson } from '@aenv/std';
 
 interface JobInput {
   reference: string;
-  /** Absolute path of the disk to make. */
+  /** Absolute path of the directory that the disk goes into. */
   destination: string;
   cacheDir: string;
   diskSizeMb: number;
@@ -103,7 +103,7 @@ async function main(signal: AbortSignal): Promise<void> {
     onProgress: progressReporter(),
     signal,
   });
-  emit({ event: 'done', diskPath: input.destination, ...pulled });
+  emit({ event: 'done', ...pulled });
 }
 
 const stop = new AbortController();
