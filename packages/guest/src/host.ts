@@ -53,7 +53,7 @@ const PAUSE_MS = 5;
 
 export function guestHost(connection: Connection): GuestHost {
   const keyHeaders: Record<string, string> =
-    connection.initKey === undefined ? {} : { 'x-init-key': connection.initKey };
+    connection.initKey === undefined ? {} : { 'x-aenv-init-key': connection.initKey };
 
   async function post(path: string, body?: object): Promise<void> {
     const headers: Record<string, string> = { ...keyHeaders };
