@@ -57,7 +57,7 @@ test('GET /metrics is answered here, the rest goes on', async (t) => {
   assert.match(await metrics.text(), /aenv_sandboxes/);
   const denied = await fetch(`${base}/metrics`, { headers: { 'X-Forwarded-For': '192.0.2.7' } });
   assert.equal(denied.status, 401);
-  assert.equal(((await denied.json()) as { cause: string }).cause, 'unauthorized');
+  assert.equal(((await denied.json()) as { error_code: string }).error_code, 'unauthorized');
   for (const [path, method] of [
     ['/metrics', 'POST'],
     ['/metricsx', 'GET'],

@@ -83,7 +83,7 @@ export function withMetrics(registry: Registry, isApiKey: (key: string) => boole
       const error = new AenvError('unauthorized', 'metrics are for scrapers on this machine or with an API key', {
         remedy: 'Send the key as X-API-Key or as Authorization: Bearer.',
       });
-      const body = { code: error.status, message: error.message, cause: error.code, remedy: error.remedy };
+      const body = { code: error.status, message: error.message, error_code: error.code, remedy: error.remedy };
       return answer(response, error.status, 'application/json', JSON.stringify(body));
     }
     registry.metrics().then(

@@ -13,6 +13,9 @@ import { type ApiKeys, loadApiKeys } from './keys.ts';
 import { createMetricsRegistry, withMetrics } from './metrics.ts';
 import { VERSION } from './version.ts';
 
+/** Largest body of an API request; files do not pass through the API. */
+const API_BODY_BYTES = 1 << 20;
+
 /** What the server needs of the machine that it runs on. */
 export interface Machine {
   launcher: Launcher;
@@ -31,6 +34,14 @@ export interface RunningServer {
   keys: ApiKeys;
   /** Stops answering and lets go of everything; virtual machines go on running. */
   close(): Promise<void>;
+}
+
+/**
+ * What SDKs build `PORT-SANDBOX.DOMAIN` from. Names below localhost lead to this very server, so they need its port; any
+ * other domain leads to whatever stands in front of it.
+ */
+export function advertisedDomain({ domains: [domain = 'localhost'], listen }: Config): string {
+  return domain === 'localhost' && listen.port !== 0 ? `localhost:${listen.port}` : domain;
 }
 
 /** Rejects with an AenvError and leaves nothing open when a part cannot start. */
@@ -69,9 +80,9 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
     engine,
     isApiKey: keys.isApiKey,
     version: VERSION,
-    domain: config.domains[0] ?? 'localhost',
+    domain: advertisedDomain(config),
     logger: logger.child({ part: 'api' }),
-    limits: { maxTimeoutSeconds: config.maxTimeout },
+    limits: { bodyBytes: API_BODY_BYTES },
   });
   await api.ready();
   stack.defer(() => api.close());
