@@ -3,7 +3,6 @@
  * and what it imports stay small.
  */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { reportFailure } from './failures.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 300;
@@ -244,6 +243,6 @@ export async function run(args: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    return reportFailure(error, asksForJson(args));
+    return (await import('./failures.ts')).reportFailure(error, asksForJson(args));
   }
 }
