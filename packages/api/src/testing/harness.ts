@@ -25,7 +25,8 @@ export function assertMatches(schema: object, value: unknown): void {
 }
 
 export interface Call {
-  params?: Record<string, string>;
+  /** Those that the path does not have are ignored. */
+  params?: Record<string, unknown>;
   query?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
@@ -65,8 +66,9 @@ export function assertAnswer(id: OperationId, status: number, body: unknown): vo
   assert.equal(ERROR_CODES[error.error_code]?.status, status);
 }
 
-export function pathOf(id: OperationId, params: Record<string, string> = {}): string {
-  return operationInfo(id).path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
+export function pathOf(id: OperationId, params: Record<string, unknown> = {}): string {
+  const valueOf = (_: string, name: string) => encodeURIComponent(String(params[name] ?? 'x'));
+  return operationInfo(id).path.replace(/\{(\w+)\}/g, valueOf);
 }
 
 export function newHarness(): Harness {
