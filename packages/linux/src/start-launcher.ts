@@ -1,13 +1,14 @@
 /** The launcher of an AENV_HOME: the one that runs, or a new one. */
 import { spawn } from 'node:child_process';
-import { mkdir, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { AenvError, type Logger, sleep } from '@aenv/std';
 import { type ConnectedLauncher, connectLauncher } from './client.ts';
 import { findProgram } from './commands.ts';
 import { Home } from './home.ts';
 import { readTail } from './launcher/log-file.ts';
-import { LAUNCHER_DIRECTORY, launcherSocket } from './launcher/paths.ts';
+import { launcherSocket } from './launcher/paths.ts';
+import { makeRunDirectories } from './launcher/run-directories.ts';
 
 const MAIN = fileURLToPath(new URL('./launcher/main.ts', import.meta.url));
 const START_DEADLINE_MS = 20_000;
@@ -70,7 +71,7 @@ async function tryConnect(socketPath: string): Promise<ConnectedLauncher | undef
  * holds the lock; rejects when it could not start. The lock belongs to the process, so it is free when the process is gone.
  */
 async function start(root: string, socketPath: string, logger: Logger): Promise<void> {
-  await mkdir(LAUNCHER_DIRECTORY, { recursive: true, mode: 0o700 });
+  await makeRunDirectories();
   await using log = await open(`${root}/launcher.log`, 'a+', 0o600);
   const before = (await log.stat()).size;
   const lock = ['--nonblock', '--no-fork', `--conflict-exit-code=${LOCKED}`, socketPath.replace(/\.sock$/, '.lock')];

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 
 export const RUN_DIRECTORY = '/run/aenv';
+/** Of the machine, not of one AENV_HOME: slots are unique among all servers on it. */
 export const SLOT_DIRECTORY = `${RUN_DIRECTORY}/slots`;
 /** Directory with mode 0700 that holds the sockets and locks of launchers. */
 export const LAUNCHER_DIRECTORY = `${RUN_DIRECTORY}/launchers`;

@@ -2,7 +2,7 @@
  * The launcher: a small process with the privileges that the server does without. It outlives the server together with
  * the VMs, and ends by itself when it has neither clients nor VMs.
  */
-import { chmod, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { AenvError, type Logger } from '@aenv/std';
@@ -14,7 +14,8 @@ import { Connection } from './connection.ts';
 import { makeDevicesUsable } from './devices.ts';
 import { JobRunner } from './jobs.ts';
 import { perform, type Services } from './methods.ts';
-import { CODE_DIRECTORY, LAUNCHER_DIRECTORY, RUN_DIRECTORY, vmDirectory } from './paths.ts';
+import { vmDirectory } from './paths.ts';
+import { makeRunDirectories } from './run-directories.ts';
 import { SlotStore } from './slots.ts';
 import { VmRecords } from './vm-records.ts';
 import { VmStore } from './vms.ts';
@@ -67,10 +68,7 @@ async function openServices(path: string, logger: Logger, onExit: VmStoreListene
 type VmStoreListener = ConstructorParameters<typeof VmStore>[0]['onExit'];
 
 async function prepareDirectories(socketPath: string): Promise<void> {
-  await mkdir(RUN_DIRECTORY, { recursive: true, mode: 0o755 });
-  await mkdir(LAUNCHER_DIRECTORY, { recursive: true, mode: 0o700 });
-  await mkdir(`${CODE_DIRECTORY}/project`, { recursive: true, mode: 0o755 });
-  await writeFile(`${CODE_DIRECTORY}/node`, '', { flag: 'a', mode: 0o644 });
+  await makeRunDirectories();
   const directory = await lstat(dirname(socketPath));
   // Whoever may connect may use the launcher, so nobody but root may pass the directory of the socket.
   if (!directory.isDirectory() || directory.uid !== 0 || (directory.mode & 0o077) !== 0) {

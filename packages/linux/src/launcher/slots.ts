@@ -1,6 +1,6 @@
 /** Network slots: whose they are, which are free, and what a crash left behind. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { AenvError, isSystemError, KeyedMutex, type Logger, pollUntil, Singleflight } from '@aenv/std';
 import { SLOT_COUNT } from '../addresses.ts';
 import type { EgressPolicy, Slot } from '../launcher-api.ts';
@@ -17,15 +17,12 @@ import {
   slotOf,
 } from './slot-network.ts';
 
-/** Of the machine, not of one AENV_HOME: indexes are unique among all servers on it. */
-const DIRECTORY = SLOT_DIRECTORY;
-
 interface SlotFile {
   home: string;
   owner: ProcessIdentity;
 }
 
-const fileOf = (index: number): string => `${DIRECTORY}/${index}.json`;
+const fileOf = (index: number): string => `${SLOT_DIRECTORY}/${index}.json`;
 
 export interface SlotStoreOptions {
   home: string;
@@ -55,7 +52,6 @@ export class SlotStore {
    * process inside.
    */
   async recover(inUse: Set<number>): Promise<void> {
-    await mkdir(DIRECTORY, { recursive: true, mode: 0o755 });
     for (const index of readIndexes()) {
       const file = readSlotFile(index);
       if (file?.home === this.#home && inUse.has(index)) {
@@ -162,7 +158,7 @@ export class SlotStore {
 }
 
 function readIndexes(): number[] {
-  return readdirSync(DIRECTORY)
+  return readdirSync(SLOT_DIRECTORY)
     .map((name) => Number(/^(\d{1,5})\.json$/.exec(name)?.[1] ?? Number.NaN))
     .filter((index) => index < SLOT_COUNT);
 }
