@@ -67,8 +67,8 @@ export function assertAnswer(id: OperationId, status: number, body: unknown): vo
 }
 
 export function pathOf(id: OperationId, params: Record<string, unknown> = {}): string {
-  const valueOf = (_: string, name: string) => encodeURIComponent(String(params[name] ?? 'x'));
-  return operationInfo(id).path.replace(/\{(\w+)\}/g, valueOf);
+  const value = (_: string, name: string) => encodeURIComponent(String(params[name] ?? 'x'));
+  return operationInfo(id).path.replace(/\{(\w+)\}/g, value);
 }
 
 export function newHarness(): Harness {
