@@ -8,7 +8,7 @@ import { verifyDigest } from '../digest.ts';
 import { MANIFEST_TYPES, MAX_DOCUMENT_BYTES } from '../manifest.ts';
 import type { RegistryReference } from '../reference.ts';
 import { type AuthTarget, authorize, type Credentials, unauthorized } from './auth.ts';
-import { type Answer, RegistryHttp, readBody, unavailable } from './http.ts';
+import { type Answer, RegistryHttp, readBody, TransientError, unusable } from './http.ts';
 
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 200;
@@ -84,7 +84,7 @@ export class RegistryClient {
         madeProgress();
         transfer.onBytes(position);
       }
-      if (position < transfer.size) throw unavailable(this.#target.registry, 'the transfer ended too early');
+      if (position < transfer.size) throw new TransientError(this.#target.registry, 'the transfer ended too early');
     });
   }
 
@@ -101,7 +101,7 @@ export class RegistryClient {
     const isContinuation = answer.status === 206 && typeof range === 'string' && range.startsWith(`bytes ${position}-`);
     if (answer.status === 206 && !isContinuation) {
       answer.body.destroy();
-      throw unavailable(url, 'it answers a range request with another range');
+      throw unusable(url, 'it answers a range request with another range');
     }
     const start = isContinuation ? position : 0;
     const announced = Number(answer.headers['content-length'] ?? Number.NaN);
@@ -119,7 +119,7 @@ export class RegistryClient {
       for (;;) {
         const next = await chunks.next().catch((error: unknown) => {
           this.#signal?.throwIfAborted();
-          throw unavailable(this.#target.registry, `the transfer of ${digest} broke off`, error);
+          throw new TransientError(this.#target.registry, `the transfer of ${digest} broke off`, { cause: error });
         });
         if (next.done) return;
         yield next.value;
@@ -146,11 +146,10 @@ export class RegistryClient {
   async #checkStatus(answer: Answer, url: URL, expected: number[]): Promise<void> {
     const { status } = answer;
     if (expected.includes(status)) return;
-    const wait = Number(answer.headers['retry-after']);
     answer.body.destroy();
     if (status === 401 || status === 403) throw unauthorized(this.#target);
     if (status === 404) throw this.#notFound(url);
-    if (status === 429 || status >= 500) throw new Busy(url, status, Number.isFinite(wait) ? wait * 1000 : 0);
+    if (status === 429 || status >= 500) throw busy(url, status, answer.headers['retry-after']);
     throw new AenvError('registry_unavailable', `${url.host} answers ${url.pathname} with status ${status}`);
   }
 
@@ -172,11 +171,9 @@ export class RegistryClient {
         });
       } catch (error) {
         this.#signal?.throwIfAborted();
-        const isTransient = error instanceof AenvError && error.code === 'registry_unavailable';
         failures += 1;
-        if (!isTransient || failures >= ATTEMPTS) throw error;
-        const asked = error instanceof Busy ? error.waitMs : 0;
-        await sleep(Math.min(Math.max(asked, FIRST_WAIT_MS * 2 ** failures), MAX_WAIT_MS), this.#signal);
+        if (!(error instanceof TransientError) || failures >= ATTEMPTS) throw error;
+        await sleep(Math.min(Math.max(error.waitMs, FIRST_WAIT_MS * 2 ** failures), MAX_WAIT_MS), this.#signal);
       }
     }
   }
@@ -187,16 +184,11 @@ export class RegistryClient {
 }
 
 /** The registry is there but asks for patience. */
-class Busy extends AenvError {
-  readonly waitMs: number;
-
-  constructor(url: URL, status: number, waitMs: number) {
-    const reason = status === 429 ? 'it allows no more requests for now' : `it answers with status ${status}`;
-    super('registry_unavailable', `the registry ${url.host} cannot be used: ${reason}`, {
-      remedy: status === 429 ? 'Wait, or pass credentials: registered users have a higher limit.' : 'Try again later.',
-    });
-    this.waitMs = waitMs;
-  }
+function busy(url: URL, status: number, retryAfter: unknown): TransientError {
+  const waitMs = Number(retryAfter) > 0 ? Number(retryAfter) * 1000 : 0;
+  if (status !== 429) return new TransientError(url, `it answers with status ${status}`, { waitMs });
+  const remedy = 'Wait, or pass credentials: registered users have a higher limit.';
+  return new TransientError(url, 'it allows no more requests for now', { remedy, waitMs });
 }
 
 function wrongSize({ digest, size }: { digest: string; size: number }, how: string): AenvError {

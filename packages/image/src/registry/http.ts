@@ -8,6 +8,7 @@ const HEADERS_TIMEOUT_MS = 30_000;
 /** A transfer that stands still for so long has failed. */
 const STALL_TIMEOUT_MS = 30_000;
 const MAX_REDIRECTS = 5;
+const CHECK = 'Check the name, the network and whether the registry is up, then try again.';
 
 export interface Answer {
   status: number;
@@ -27,7 +28,7 @@ export class RegistryHttp {
     bodyTimeout: STALL_TIMEOUT_MS,
   });
 
-  /** GET, following redirects. Rejects with `registry_unavailable` when nothing answers. */
+  /** GET, following redirects. Rejects with `registry_unavailable`, a TransientError when nothing answers. */
   async get(url: URL, { headers = {}, signal }: RequestOptions): Promise<Answer> {
     let at = url;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
@@ -37,7 +38,7 @@ export class RegistryHttp {
       answer.body.destroy();
       at = redirectTarget(location, at);
     }
-    throw unavailable(url, 'it redirects in circles');
+    throw unusable(url, 'it redirects in circles');
   }
 
   async #once(url: URL, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<Answer> {
@@ -48,7 +49,7 @@ export class RegistryHttp {
       return { status: answer.statusCode, headers: answer.headers, body: answer.body };
     } catch (error) {
       signal?.throwIfAborted();
-      throw unavailable(url, error instanceof Error ? describe(error) : String(error), error);
+      throw new TransientError(url, error instanceof Error ? describe(error) : String(error), { cause: error });
     }
   }
 
@@ -70,23 +71,40 @@ export async function readBody(answer: Answer, url: URL, limit: number): Promise
     }
   } catch (error) {
     if (error instanceof AenvError) throw error;
-    throw unavailable(url, 'the transfer broke off', error);
+    throw new TransientError(url, 'the transfer broke off', { cause: error });
   }
   return Buffer.concat(parts);
 }
 
-export function unavailable(url: URL, reason: string, cause?: unknown): AenvError {
+/** What may go well when it is tried again. */
+export class TransientError extends AenvError {
+  /** How long the registry asks to wait, milliseconds. */
+  readonly waitMs: number;
+
+  constructor(url: URL, reason: string, { remedy = CHECK, waitMs = 0, cause }: TransientDetails = {}) {
+    super('registry_unavailable', `the registry ${url.host} cannot be used: ${reason}`, { remedy, cause });
+    this.waitMs = waitMs;
+  }
+}
+
+interface TransientDetails {
+  remedy?: string;
+  waitMs?: number;
+  cause?: unknown;
+}
+
+/** A registry that breaks the rules; it will do so again. */
+export function unusable(url: URL, reason: string): AenvError {
   return new AenvError('registry_unavailable', `the registry ${url.host} cannot be used: ${reason}`, {
-    remedy: 'Check the name, the network and whether the registry is up, then try again.',
-    cause,
+    remedy: 'Check that the name is right; if it is, tell those who run the registry.',
   });
 }
 
 function redirectTarget(location: string, from: URL): URL {
-  if (!URL.canParse(location, from.href)) throw unavailable(from, 'it redirects to a malformed address');
+  if (!URL.canParse(location, from.href)) throw unusable(from, 'it redirects to a malformed address');
   const target = new URL(location, from);
   const isAllowed = target.protocol === 'https:' || (target.protocol === 'http:' && from.protocol === 'http:');
-  if (!isAllowed) throw unavailable(from, `it redirects to an insecure address (${target.protocol}//${target.host})`);
+  if (!isAllowed) throw unusable(from, `it redirects to an insecure address (${target.protocol}//${target.host})`);
   return target;
 }
 
