@@ -55,6 +55,10 @@ export class ConnectedLauncher implements Launcher {
     return this.#closed.promise;
   }
 
+  get isLost(): boolean {
+    return this.#socket.destroyed;
+  }
+
   createSlot: Launcher['createSlot'] = (policy) => this.#call('createSlot', { policy });
   setPolicy: Launcher['setPolicy'] = (slot, policy) => this.#call('setPolicy', { slot, policy });
   destroySlot: Launcher['destroySlot'] = (slot) => this.#call('destroySlot', { slot });

@@ -7,8 +7,8 @@ import { type EnsureOptions, startOrConnect } from './start-launcher.ts';
 const RETRY_MS = 1000;
 
 /**
- * The launcher of an AENV_HOME; started in the background when none runs. When it dies, what was under way fails, the
- * next call waits for a new one, and VMs that ended meanwhile are reported like any other.
+ * The launcher of an AENV_HOME; started in the background when none runs. When it dies, a
+ * start, a job or a dump that was under way fails; everything else waits for the next one, and VMs that ended meanwhile are reported like any other.
  */
 export async function ensureLauncher(options: EnsureOptions): Promise<Launcher> {
   const launcher = new LastingLauncher(options);
@@ -33,14 +33,14 @@ class LastingLauncher implements Launcher {
   }
 
   createSlot: Launcher['createSlot'] = async (...args) => (await this.#connected()).createSlot(...args);
-  setPolicy: Launcher['setPolicy'] = async (...args) => (await this.#connected()).setPolicy(...args);
-  destroySlot: Launcher['destroySlot'] = async (...args) => (await this.#connected()).destroySlot(...args);
-  listSlots: Launcher['listSlots'] = async () => (await this.#connected()).listSlots();
-  killVm: Launcher['killVm'] = async (...args) => (await this.#connected()).killVm(...args);
-  listVms: Launcher['listVms'] = async () => (await this.#connected()).listVms();
+  setPolicy: Launcher['setPolicy'] = (...args) => this.#repeatable((to) => to.setPolicy(...args));
+  destroySlot: Launcher['destroySlot'] = (...args) => this.#repeatable((to) => to.destroySlot(...args));
+  listSlots: Launcher['listSlots'] = () => this.#repeatable((to) => to.listSlots());
+  killVm: Launcher['killVm'] = (...args) => this.#repeatable((to) => to.killVm(...args));
+  listVms: Launcher['listVms'] = () => this.#repeatable((to) => to.listVms());
   dumpMemory: Launcher['dumpMemory'] = async (...args) => (await this.#connected()).dumpMemory(...args);
   patchMemory: Launcher['patchMemory'] = async (...args) => (await this.#connected()).patchMemory(...args);
-  seal: Launcher['seal'] = async (...args) => (await this.#connected()).seal(...args);
+  seal: Launcher['seal'] = (...args) => this.#repeatable((to) => to.seal(...args));
 
   spawnVm: Launcher['spawnVm'] = async (request) => {
     const vm = await (await this.#connected()).spawnVm(request);
@@ -61,6 +61,18 @@ class LastingLauncher implements Launcher {
     this.#closing.abort(new AenvError('shutting_down', 'the connection to the launcher was closed'));
     const connection = await this.#connection?.catch(() => undefined);
     await connection?.close();
+  }
+
+  /** Carries out what does no harm when it is done twice: once more when the launcher went away meanwhile. */
+  async #repeatable<T>(work: (connection: ConnectedLauncher) => Promise<T>): Promise<T> {
+    const connection = await this.#connected();
+    try {
+      return await work(connection);
+    } catch (error) {
+      if (!connection.isLost || this.#closing.signal.aborted) throw error;
+      await connection.closed;
+      return work(await this.#connected());
+    }
   }
 
   /** One connection for all; an attempt that failed is made again by the next caller. */

@@ -61,7 +61,10 @@ describe('VMMs', { skip }, () => {
     assert.equal(isAlive(vm), false);
     assert.deepEqual(await launcher.listVms(), []);
     await pollUntil('the exit event', () => exits[0], { intervalMs: 1, timeoutMs: 1000 });
-    assert.deepEqual(exits, [{ id: 'confined', pid: vm.pid, code: 0, signal: null, oom: false }]);
+    assert.deepEqual(
+      exits.map(({ id, pid, oom }) => ({ id, pid, oom })),
+      [{ id: 'confined', pid: vm.pid, oom: false }],
+    );
     await launcher.killVm('confined', 0);
     await launcher.destroySlot(slot.index);
     await launcher.destroySlot(slot.index);
