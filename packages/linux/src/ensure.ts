@@ -7,8 +7,8 @@ import { type EnsureOptions, startOrConnect } from './start-launcher.ts';
 const RETRY_MS = 1000;
 
 /**
- * The launcher of an AENV_HOME; started in the background when none runs. When it dies, a
- * start, a job or a dump that was under way fails; everything else waits for the next one, and VMs that ended meanwhile are reported like any other.
+ * The launcher of an AENV_HOME; started in the background when none runs. When it dies, a start, a job or a dump that was
+ * under way fails; everything else waits for the next launcher. VMs that ended meanwhile are reported like any other.
  */
 export async function ensureLauncher(options: EnsureOptions): Promise<Launcher> {
   const launcher = new LastingLauncher(options);

@@ -71,6 +71,8 @@ route add default via ${host}
 /** Builds the network of a slot; on failure the caller removes what is there. */
 export async function createNetwork(index: number, policy: EgressPolicy, resolvers: string[]): Promise<void> {
   for (const program of ['ip', 'nsenter', 'nft']) findProgram(program);
+  // A launcher that was killed may have left a script that finished its work after the slot had been given up.
+  if (isThere(index)) await removeNetwork(index);
   await mustRun('sh', [
     '-c',
     CREATE_SCRIPT,
@@ -94,11 +96,15 @@ export async function removeNetwork(index: number): Promise<void> {
   const link = hostLink(index);
   // The link first and by itself: the kernel empties namespaces later, and its name would stay taken until then.
   await runCommand('ip', ['-force', '-batch', '-'], { stdin: `link del ${link}\nnetns del aenv-${index}\n` });
-  if (existsSync(namespacePath(index)) || existsSync(`/sys/class/net/${link}`)) {
+  if (isThere(index)) {
     throw new AenvError('internal', `the network of slot ${index} could not be removed`, {
       remedy: `Look at: ip netns pids aenv-${index}; ip link show ${link}`,
     });
   }
+}
+
+function isThere(index: number): boolean {
+  return existsSync(namespacePath(index)) || existsSync(`/sys/class/net/${hostLink(index)}`);
 }
 
 export async function applyPolicy(index: number, policy: EgressPolicy, resolvers: string[]): Promise<void> {

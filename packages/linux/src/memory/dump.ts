@@ -109,7 +109,7 @@ class DiffWriter {
       indexCrc: crc32(index),
     };
     writeFully(this.#file, index, indexOffset(header));
-    writeFully(this.#file, encodeHeader(header), 0);
+    writeFully(this.#file, Buffer.concat([encodeHeader(header)], DATA_OFFSET), 0);
     const pages = header.dataPages + header.zeroPages;
     return { pages, zeroPages: header.zeroPages, fileBytes: fileLength(header) };
   }

@@ -27,6 +27,7 @@ const MAX_INDEX = 256 << 20;
  * the VM has to be killed.
  */
 export async function patchMemory(home: Home, pid: number, memoryFile: string, path: string): Promise<void> {
+  const mappings = await findMappings(pid, memoryFile);
   await using file = await home.openFile(path);
   const { header, runs } = await readIndex(file);
   const { size } = await stat(memoryFile);
@@ -36,7 +37,6 @@ export async function patchMemory(home: Home, pid: number, memoryFile: string, p
       `the diff belongs to a memory of ${header.memoryBytes} bytes; ${memoryFile} has ${size}`,
     );
   }
-  const mappings = await findMappings(pid, memoryFile);
   const memory = openSync(`/proc/${pid}/mem`, 'r+');
   try {
     const crc = await writeRuns(file, memory, runs, mappings);
