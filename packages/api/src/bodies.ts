@@ -5,6 +5,8 @@ import { badRequest } from './errors.ts';
 /** The contract needs 4; deeper documents only cost stack in whatever walks them. */
 export const MAX_JSON_DEPTH = 32;
 
+const NOT_JSON = 'The body is not valid JSON, or has a key such as __proto__, which is not accepted.';
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function decode(body: Buffer): string {
@@ -44,7 +46,7 @@ export function addBodyParsers(app: FastifyInstance): void {
       if (isDeeperThan(text, MAX_JSON_DEPTH)) {
         throw badRequest(`The body nests deeper than ${MAX_JSON_DEPTH} levels.`);
       }
-      void parseJson(request, text, (error, value) => done(error && badRequest('The body is not valid JSON.'), value));
+      void parseJson(request, text, (error, value) => done(error && badRequest(NOT_JSON), value));
     } catch (error) {
       done(error as Error, undefined);
     }
