@@ -4,7 +4,6 @@ go 1.23.0
 
 require (
 	connectrpc.com/connect v1.18.1
-	github.com/creack/pty v1.1.24
 	github.com/fsnotify/fsnotify v1.10.1
 	golang.org/x/net v0.43.0
 	golang.org/x/sys v0.35.0

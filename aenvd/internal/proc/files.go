@@ -3,8 +3,6 @@ package proc
 import (
 	"fmt"
 	"os"
-
-	"github.com/creack/pty"
 )
 
 // processFiles are both ends of what connects us to a process.
@@ -40,12 +38,12 @@ func openFiles(spec Spec) (*processFiles, error) {
 }
 
 func openTerminal(spec Spec) (*processFiles, error) {
-	master, slave, err := pty.Open()
+	master, slave, err := openPTY()
 	if err != nil {
-		return nil, fmt.Errorf("open a terminal: %w", err)
+		return nil, err
 	}
 	files := &processFiles{child: []*os.File{slave, slave, slave}, input: master, tty: master, sources: []source{{Terminal, master}}}
-	if err := pty.Setsize(master, spec.Size); err != nil {
+	if err := resize(master, *spec.Size); err != nil {
 		files.closeChild()
 		files.closeParent()
 		return nil, fmt.Errorf("size the terminal: %w", err)

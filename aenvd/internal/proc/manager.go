@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
-
 	pb "aenvd/internal/gen/process"
 	"aenvd/internal/reaper"
 	"aenvd/internal/users"
@@ -38,7 +36,7 @@ type Spec struct {
 	Env map[string]string
 	Tag *string
 	// Size of the terminal; without one there are pipes.
-	Size *pty.Winsize
+	Size *Size
 	// Stdin is /dev/null without it.
 	Stdin bool
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/creack/pty"
 
 	pb "aenvd/internal/gen/process"
 	"aenvd/internal/paths"
@@ -106,9 +105,9 @@ func (s *Service) cwd(asked string, user users.User) (string, error) {
 	return cwd, nil
 }
 
-func windowSize(terminal *pb.PTY) *pty.Winsize {
+func windowSize(terminal *pb.PTY) *Size {
 	size := terminal.GetSize()
-	return &pty.Winsize{Cols: clampSize(size.GetCols(), 80), Rows: clampSize(size.GetRows(), 24)}
+	return &Size{Cols: clampSize(size.GetCols(), 80), Rows: clampSize(size.GetRows(), 24)}
 }
 
 func clampSize(size uint32, fallback uint16) uint16 {
@@ -152,7 +151,7 @@ func (s *Service) Update(_ context.Context, req *connect.Request[pb.UpdateReques
 		if process.tty == nil {
 			return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("the process has no terminal"))
 		}
-		if err := pty.Setsize(process.tty, windowSize(req.Msg.GetPty())); err != nil {
+		if err := resize(process.tty, *windowSize(req.Msg.GetPty())); err != nil {
 			return nil, connect.NewError(connect.CodeInternal, fmt.Errorf("resize: %w", err))
 		}
 	}
