@@ -60,6 +60,12 @@ export function sandboxLogEntry(entry: LogEntry): Schema<'SandboxLogEntry'> {
   };
 }
 
+/** E2B's CLI parses the line: it wants JSON with `level`, `logger` and `message`. */
+export function sandboxLogLine(entry: LogEntry): Schema<'SandboxLog'> {
+  const { level, message, fields } = entry;
+  return { timestamp: time(entry.timestamp), line: JSON.stringify({ logger: 'sandbox', ...fields, level, message }) };
+}
+
 export function buildLogEntry(entry: LogEntry): Schema<'BuildLogEntry'> {
   return {
     timestamp: time(entry.timestamp),

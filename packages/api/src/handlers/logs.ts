@@ -11,11 +11,9 @@ export function logHandlers(engine: Engine) {
   return {
     getSandboxLogs: async ({ params, query }) => {
       const all = await engine.sandboxLogs(sandboxId(params.sandboxID));
-      const logEntries = logWindow(all, { cursor: query.start, limit: query.limit ?? DEFAULT_LIMIT }).map(
-        views.sandboxLogEntry,
-      );
-      const logs = logEntries.map(({ timestamp, message }) => ({ timestamp, line: message }));
-      return { status: 200, body: { logs, logEntries } };
+      const shown = logWindow(all, { cursor: query.start, limit: query.limit ?? DEFAULT_LIMIT });
+      const body = { logs: shown.map(views.sandboxLogLine), logEntries: shown.map(views.sandboxLogEntry) };
+      return { status: 200, body };
     },
     getSandboxLogsV2: async ({ params, query }) => {
       const all = await engine.sandboxLogs(sandboxId(params.sandboxID));

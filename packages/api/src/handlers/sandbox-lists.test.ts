@@ -119,7 +119,7 @@ test('logs of a sandbox, v1 and v2', async () => {
   const params = { sandboxID };
   const v1 = await harness.call('getSandboxLogs', { params, query: { start: '1500' } });
   assert.deepEqual(v1.body, {
-    logs: [{ timestamp: '1970-01-01T00:00:02.000Z', line: 'odd' }],
+    logs: [{ timestamp: '1970-01-01T00:00:02.000Z', line: '{"logger":"sandbox","level":"warn","message":"odd"}' }],
     logEntries: [{ timestamp: '1970-01-01T00:00:02.000Z', message: 'odd', level: 'warn', fields: {} }],
   });
   const messages = async (query: Record<string, string>) =>

@@ -849,7 +849,8 @@ export const API_SCHEMAS = {
           "format": "date-time"
         },
         "line": {
-          "type": "string"
+          "type": "string",
+          "description": "JSON with `level`, `logger`, `message` and the entry's own fields"
         }
       }
     },

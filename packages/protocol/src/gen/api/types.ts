@@ -1034,6 +1034,7 @@ export interface components {
         SandboxLog: {
             /** Format: date-time */
             timestamp: string;
+            /** @description JSON with `level`, `logger`, `message` and the entry's own fields */
             line: string;
         };
         /** @enum {string} */
