@@ -15,6 +15,7 @@ const BODIES: Partial<Record<OperationId, unknown>> = {
   connectSandbox: { timeout: 1 },
   setSandboxTimeout: { timeout: 1 },
   requestTemplate: { name: 'new' },
+  requestTemplateV2: { alias: 'new' },
   startBuild: { fromImage: 'debian' },
 };
 const QUERIES: Partial<Record<OperationId, Record<string, string>>> = { listSandboxMetrics: { sandbox_ids: 'i1' } };

@@ -40,6 +40,8 @@ test('a template is registered, built, listed, resolved and deleted', async () =
 test('the older word alias is a name, and one of them has to be there', async () => {
   await using harness = newHarness();
   assert.deepEqual((await request(harness, { alias: 'old' })).aliases, ['old']);
+  const v2 = await harness.call('requestTemplateV2', { body: { alias: 'older', cpuCount: 1, memoryMB: 512 } });
+  assert.deepEqual(v2.body.aliases, ['older']);
   for (const body of [{}, { name: '' }, { name: 'a/b' }, { name: 'a:' }, { name: ':b' }, { name: 'a', cpuCount: 0 }]) {
     const answer = await harness.call('requestTemplate', { body });
     assert.equal(answer.body.error_code, 'bad_request', JSON.stringify(body));

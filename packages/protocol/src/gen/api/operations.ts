@@ -696,6 +696,24 @@ export const OPERATIONS = {
       }
     }
   },
+  "requestTemplateV2": {
+    "method": "POST",
+    "path": "/v2/templates",
+    "origin": "e2b",
+    "security": [
+      "ApiKey"
+    ],
+    "lists": [],
+    "body": {
+      "$ref": "aenv#/$defs/NewTemplate"
+    },
+    "bodyRequired": true,
+    "responses": {
+      "202": {
+        "$ref": "aenv#/$defs/RequestedTemplate"
+      }
+    }
+  },
   "getTemplate": {
     "method": "GET",
     "path": "/templates/{templateID}",

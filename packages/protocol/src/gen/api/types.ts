@@ -383,7 +383,8 @@ export interface paths {
         /** Templates by page, newest first */
         get: operations["listTemplates"];
         put?: never;
-        post?: never;
+        /** As v3, for SDKs of 2025 */
+        post: operations["requestTemplateV2"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1798,6 +1799,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Template"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    requestTemplateV2: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTemplate"];
+            };
+        };
+        responses: {
+            /** @description Ids of the template and its build */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestedTemplate"];
                 };
             };
             default: components["responses"]["Error"];
