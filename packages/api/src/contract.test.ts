@@ -1,5 +1,6 @@
 /** Every operation of the contract is served, and nothing else; each answers a stranger, a known failure and a bug right. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { OPERATION_IDS, type OperationId, operationInfo } from '@aenv/protocol';
 import { AenvError, ERROR_CODES, type ErrorCode } from '@aenv/std';
@@ -180,4 +181,11 @@ test('a harmless request id of the client is kept, any other replaced', async ()
   assert.equal(kept.headers['x-request-id'], 'abc-1.2');
   const replaced = await harness.call('listSandboxes', { headers: { 'x-request-id': 'a b' } });
   assert.match(String(replaced.headers['x-request-id']), /^[0-9a-f-]{36}$/);
+});
+
+test('docs/api.md lists every operation of the contract and no other', () => {
+  const text = readFileSync(new URL('../../../docs/api.md', import.meta.url), 'utf8');
+  const listed = [...text.matchAll(/`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]*)`/g)].map((match) => match[1]);
+  const contract = OPERATION_IDS.map((id) => `${operationInfo(id).method} ${operationInfo(id).path}`);
+  assert.deepEqual([...new Set(listed)].sort(), contract.sort());
 });
