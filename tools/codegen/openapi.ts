@@ -1,11 +1,22 @@
 /** Generates types, JSON schemas and the table of operations from `spec/openapi/aenv.yaml`. */
 import { join } from 'node:path';
-import { bundle, createConfig } from '@redocly/openapi-core';
+import { bundle, createConfig, lint, type NormalizedProblem } from '@redocly/openapi-core';
 import openapiTypescript, { astToString } from 'openapi-typescript';
 import type { GeneratedFiles } from './files.ts';
 
 const BANNER = '// Generated from spec/openapi/ by `npm run gen`; do not edit.\n';
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+/** What makes the contract unusable rather than unusual. */
+const RULES = {
+  struct: 'error',
+  'no-unresolved-refs': 'error',
+  'no-identical-paths': 'error',
+  'operation-operationId-unique': 'error',
+  'path-parameters-defined': 'error',
+  'path-declaration-must-exist': 'error',
+  'security-defined': 'error',
+  'no-enum-type-mismatch': 'error',
+} as const;
 /** `$id` of the one schema document that all references in the generated schemas point into. */
 const SCHEMA_ID = 'aenv';
 
@@ -101,11 +112,19 @@ function operationTable(document: Document): Record<string, object> {
     for (const method of METHODS) {
       const operation = item[method];
       if (operation === undefined) continue;
-      if (operations[operation.operationId]) throw new Error(`spec/openapi: ${operation.operationId} exists twice`);
       operations[operation.operationId] = describe(document, path, method, item, operation);
     }
   }
   return operations;
+}
+
+function throwProblems(problems: NormalizedProblem[]): void {
+  if (problems.length === 0) return;
+  const lines = problems.map(({ message, location }) => {
+    const [place] = location;
+    return `${place?.source.absoluteRef ?? 'spec/openapi'} ${place?.pointer ?? ''}: ${message}`;
+  });
+  throw new Error(lines.join('\n'));
 }
 
 function constant(name: string, comment: string, value: unknown): string {
@@ -114,9 +133,11 @@ function constant(name: string, comment: string, value: unknown): string {
 
 /** `root` is the checkout; the keys of the result are paths below `packages/protocol/src/gen/`. */
 export async function generateOpenapi(root: string): Promise<GeneratedFiles> {
-  const config = await createConfig({ rules: {} });
-  const result = await bundle({ ref: join(root, 'spec/openapi/aenv.yaml'), config });
-  if (result.problems.length > 0) throw new Error(result.problems.map((problem) => problem.message).join('\n'));
+  const ref = join(root, 'spec/openapi/aenv.yaml');
+  const config = await createConfig({ rules: RULES });
+  const problems = await lint({ ref, config });
+  const result = await bundle({ ref, config });
+  throwProblems([...problems, ...result.problems]);
   const document = result.bundle.parsed as Document;
   const schemas = { $id: SCHEMA_ID, $defs: relocate(document.components.schemas) };
   const types = astToString(await openapiTypescript(JSON.stringify(document)));

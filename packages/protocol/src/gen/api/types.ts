@@ -1381,7 +1381,7 @@ export interface operations {
                 headers: {
                     /** @description Only when there is another page */
                     "X-Next-Token"?: string;
-                    /** @description Running sandboxes that match the filter */
+                    /** @description Running sandboxes that match the filter, on any page */
                     "X-Total-Running"?: number;
                     [name: string]: unknown;
                 };
