@@ -66,9 +66,14 @@ func fileType(mode fs.FileMode) pb.FileType {
 func makeDirs(path string, user users.User) error {
 	var missing []string
 	for dir := path; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		if err == nil {
 			break
-		} else if !os.IsNotExist(err) {
+		}
+		if !os.IsNotExist(err) {
 			return err
 		}
 		missing = append(missing, dir)
