@@ -219,6 +219,7 @@ test('connect and refresh only prolong, a timeout may shorten', async () => {
   const sandboxID = await start(harness, { timeout: 100 });
   const params = { sandboxID };
   await harness.call('connectSandboxV2', { params, body: { timeout: 50 } });
+  await harness.call('connectSandbox', { params, body: { timeout: 0 } });
   await harness.call('refreshSandbox', { params, body: { duration: 50 } });
   assert.equal(endsIn(harness, sandboxID), 100);
   await harness.call('setSandboxTimeout', { params, body: { timeout: 5 } });

@@ -755,11 +755,17 @@ export const API_SCHEMAS = {
         }
       }
     },
+    "RunTimeout": {
+      "type": "integer",
+      "format": "int32",
+      "minimum": 0,
+      "description": "Seconds from now. The server's configuration sets the longest."
+    },
     "ResumeSandbox": {
       "type": "object",
       "properties": {
         "timeout": {
-          "$ref": "aenv#/$defs/Timeout",
+          "$ref": "aenv#/$defs/RunTimeout",
           "description": "15 without it"
         },
         "autoPause": {
@@ -779,7 +785,7 @@ export const API_SCHEMAS = {
       ],
       "properties": {
         "timeout": {
-          "$ref": "aenv#/$defs/Timeout"
+          "$ref": "aenv#/$defs/RunTimeout"
         },
         "memory": {
           "type": "boolean",
@@ -791,7 +797,7 @@ export const API_SCHEMAS = {
       "type": "object",
       "properties": {
         "timeout": {
-          "$ref": "aenv#/$defs/Timeout",
+          "$ref": "aenv#/$defs/RunTimeout",
           "description": "300 without it"
         },
         "memory": {
@@ -807,10 +813,7 @@ export const API_SCHEMAS = {
       ],
       "properties": {
         "timeout": {
-          "type": "integer",
-          "format": "int32",
-          "minimum": 0,
-          "description": "Seconds from now"
+          "$ref": "aenv#/$defs/RunTimeout"
         }
       }
     },

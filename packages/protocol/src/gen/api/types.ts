@@ -998,31 +998,32 @@ export interface components {
             /** @description Refused when false */
             memory?: boolean;
         };
+        /**
+         * Format: int32
+         * @description Seconds from now. The server's configuration sets the longest.
+         */
+        RunTimeout: number;
         ResumeSandbox: {
             /** @description 15 without it */
-            timeout?: components["schemas"]["Timeout"];
+            timeout?: components["schemas"]["RunTimeout"];
             /** @description The sandbox keeps what it was created with; true is refused for one that does not pause */
             autoPause?: boolean;
             /** @description Refused when false */
             memory?: boolean;
         };
         ConnectSandbox: {
-            timeout: components["schemas"]["Timeout"];
+            timeout: components["schemas"]["RunTimeout"];
             /** @description Refused when false */
             memory?: boolean;
         };
         ConnectSandboxV2: {
             /** @description 300 without it */
-            timeout?: components["schemas"]["Timeout"];
+            timeout?: components["schemas"]["RunTimeout"];
             /** @description Refused when false */
             memory?: boolean;
         };
         SandboxTimeout: {
-            /**
-             * Format: int32
-             * @description Seconds from now
-             */
-            timeout: number;
+            timeout: components["schemas"]["RunTimeout"];
         };
         RefreshSandbox: {
             /** @description Seconds from now, at least 15; 15 without it */
