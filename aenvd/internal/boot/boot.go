@@ -20,6 +20,7 @@ const (
 // Run brings the machine up. It returns with the image's root file system at / and the network configured.
 func Run() (Config, error) {
 	started := time.Now()
+	surviveSignals()
 	unix.Umask(0o022)
 	config, err := readConfig()
 	if err != nil {

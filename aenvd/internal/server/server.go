@@ -29,7 +29,9 @@ const (
 	// Compressing less costs more than it saves.
 	minCompress = 16 << 10
 	// Per stream and connection; the default of 64 KiB … 1 MiB limits uploads over HTTP/2.
-	uploadBuffer      = 4 << 20
+	uploadBuffer = 4 << 20
+	// Per HTTP/2 connection: a proxy may carry all clients over one, and each watched process is a stream.
+	maxStreams        = 4096
 	readHeaderTimeout = 30 * time.Second
 )
 
@@ -62,8 +64,9 @@ func New(options Options) *Server {
 		go s.forwarder.Run(ctx)
 	}
 	handler := s.registry.Track(allowOrigins(s.routes()))
+	http2Options := &http2.Server{MaxConcurrentStreams: maxStreams, MaxUploadBufferPerConnection: uploadBuffer, MaxUploadBufferPerStream: uploadBuffer}
 	s.http = &http.Server{
-		Handler:           h2c.NewHandler(handler, &http2.Server{MaxUploadBufferPerConnection: uploadBuffer, MaxUploadBufferPerStream: uploadBuffer}),
+		Handler:           h2c.NewHandler(handler, http2Options),
 		ConnContext:       s.registry.ConnContext,
 		ReadHeaderTimeout: readHeaderTimeout,
 	}
