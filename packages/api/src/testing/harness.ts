@@ -103,7 +103,7 @@ export function newHarness(): Harness {
 }
 
 /** The API on a real socket, for the SDK. */
-export async function listen(harness: Harness): Promise<{ url: string } & AsyncDisposable> {
+export async function listen(harness: Pick<Harness, 'api'>): Promise<{ url: string } & AsyncDisposable> {
   await harness.api.ready();
   const server = createServer(harness.api.handler).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
