@@ -5,9 +5,9 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isSystemError } from '@aenv/std';
+import { isSystemError, Singleflight } from '@aenv/std';
 import { digestMismatch, hasherFor, splitDigest } from './digest.ts';
-import { adoptAbandoned, ownedName } from './owned-files.ts';
+import { adoptAbandoned, ownedName, removeAbandoned } from './owned-files.ts';
 import type { StoredBlob } from './source.ts';
 
 export interface WantedBlob {
@@ -19,15 +19,30 @@ export interface WantedBlob {
 /** Writes the blob's bytes from `offset` on; must end with the file holding all of them, or throw. */
 export type Download = (file: FileHandle, offset: number) => Promise<void>;
 
+const ABANDONED_AFTER_MS = 24 * 60 * 60_000;
+
 export class BlobCache {
   readonly #directory: string;
+  readonly #running = new Singleflight<StoredBlob>();
 
   constructor(directory: string) {
     this.#directory = directory;
   }
 
+  /** Removes what killed downloads have left and nobody has come back for within a day. */
+  async prune(): Promise<void> {
+    for (const directory of ['.', 'blobs/sha256', 'blobs/sha512']) {
+      await removeAbandoned(join(this.#directory, directory), ABANDONED_AFTER_MS);
+    }
+  }
+
   /** The blob from the cache, or by way of `download`. Whatever is returned has the right digest. */
-  async get(blob: WantedBlob, what: string, download: Download): Promise<StoredBlob> {
+  get(blob: WantedBlob, what: string, download: Download): Promise<StoredBlob> {
+    // Images often have the same (empty) layer several times.
+    return this.#running.run(blob.digest, () => this.#get(blob, what, download));
+  }
+
+  async #get(blob: WantedBlob, what: string, download: Download): Promise<StoredBlob> {
     const { algorithm, hex } = splitDigest(blob.digest);
     const path = join(this.#directory, 'blobs', algorithm, hex);
     await mkdir(dirname(path), { recursive: true });

@@ -1,5 +1,6 @@
 /** A tar stream becomes an ext4 file system in a raw, sparse file: `mke2fs -d -` of e2fsprogs ≥ 1.47.1. */
 import { open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { AenvError } from '@aenv/std';
 import { type AttributeList, setAttributes } from './attributes.ts';
 import { splitDigest } from './digest.ts';
@@ -46,7 +47,7 @@ const ENVIRONMENT = { E2FSPROGS_FAKE_TIME: '1' };
 /** Makes the disk; returns the bytes that the file really occupies. */
 export async function makeDisk(request: DiskRequest): Promise<number> {
   checkFits(request);
-  await removeAbandoned(request.path);
+  await removeAbandoned(dirname(request.path));
   const temporary = await ownedName(request.path);
   try {
     await makeSparseFile(temporary, request.sizeMb * MIB);

@@ -2,8 +2,9 @@
  * Temporary files that name the process they belong to: `NAME.PID-STARTTICKS.part`. After a crash nobody has to guess
  * whether such a file is still in use, and what it holds can be taken over.
  */
-import { readdir, readFile, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import type { Stats } from 'node:fs';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { isSystemError } from '@aenv/std';
 
 const OWNED = /\.(\d+)-(\d+)(?:-\d+)?\.part$/;
@@ -13,7 +14,9 @@ let counter = 0;
 /** A new name for a temporary file of this process, beside `path`. */
 export async function ownedName(path: string): Promise<string> {
   counter += 1;
-  return `${path}.${process.pid}-${await startTicks(process.pid)}-${counter}.part`;
+  // Taken before the wait, in which others may ask for names.
+  const number = counter;
+  return `${path}.${process.pid}-${await startTicks(process.pid)}-${number}.part`;
 }
 
 /**
@@ -21,7 +24,8 @@ export async function ownedName(path: string): Promise<string> {
  * it. False when there is none.
  */
 export async function adoptAbandoned(path: string, to: string): Promise<boolean> {
-  for (const candidate of await abandonedFiles(path)) {
+  for (const candidate of await abandonedFiles(dirname(path))) {
+    if (!candidate.startsWith(`${path}.`)) continue;
     try {
       await rename(candidate, to);
       return true;
@@ -32,20 +36,41 @@ export async function adoptAbandoned(path: string, to: string): Promise<boolean>
   return false;
 }
 
-/** Removes the temporary files of `path` whose processes have ended. */
-export async function removeAbandoned(path: string): Promise<void> {
-  for (const file of await abandonedFiles(path)) await rm(file, { force: true });
+/**
+ * Removes the temporary files in `directory` whose processes have ended and that nobody has written to for
+ * `olderThanMs` milliseconds. A directory that does not exist has none.
+ */
+export async function removeAbandoned(directory: string, olderThanMs = 0): Promise<void> {
+  for (const file of await abandonedFiles(directory)) {
+    const age = Date.now() - ((await statIfThere(file))?.mtimeMs ?? 0);
+    if (age >= olderThanMs) await rm(file, { force: true });
+  }
 }
 
-async function abandonedFiles(path: string): Promise<string[]> {
-  const prefix = `${basename(path)}.`;
-  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix) && OWNED.test(name));
+async function abandonedFiles(directory: string): Promise<string[]> {
   const abandoned: string[] = [];
-  for (const name of names) {
+  for (const name of await namesIn(directory)) {
     const [, pid, ticks] = OWNED.exec(name) ?? [];
-    if ((await startTicks(Number(pid))) !== ticks) abandoned.push(join(dirname(path), name));
+    if (pid !== undefined && (await startTicks(Number(pid))) !== ticks) abandoned.push(join(directory, name));
   }
   return abandoned;
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  return stat(path).catch((error: unknown) => {
+    // Another process was faster.
+    if (isSystemError(error, 'ENOENT')) return undefined;
+    throw error;
+  });
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  }
 }
 
 /** Field 22 of /proc/PID/stat; with the pid it names a process uniquely until the next boot. */

@@ -68,8 +68,10 @@ const DISK_REVISION = 1;
 export async function pullImage(request: PullRequest): Promise<PulledImage> {
   await mkdir(request.cacheDir, { recursive: true, mode: 0o700 });
   await mkdir(request.destination, { recursive: true, mode: 0o711 });
+  const cache = new BlobCache(request.cacheDir);
+  await cache.prune();
   const platform = request.platform ?? hostPlatform();
-  await using source = await openSource(request, platform);
+  await using source = await openSource(request, cache, platform);
   const { image } = source;
   checkImage(image, platform, request.reference);
   request.onProgress?.({ step: 'resolve', completedBytes: 1, totalBytes: 1 });
@@ -95,6 +97,7 @@ async function occupiedBytes(path: string): Promise<number | undefined> {
 
 async function openSource(
   { reference, cacheDir, credentials, insecureRegistries = [], signal }: PullRequest,
+  cache: BlobCache,
   platform: Platform,
 ): Promise<AsyncDisposable & { image: ImageHandle }> {
   if (reference.kind === 'oci') {
@@ -103,7 +106,7 @@ async function openSource(
   if (reference.kind === 'docker-archive') return openArchive(reference, join(cacheDir, 'archive.tar'));
   const client = new RegistryClient(reference, { credentials, insecureRegistries, signal });
   try {
-    const image = await openRegistryImage(client, new BlobCache(cacheDir), reference, { platform, signal });
+    const image = await openRegistryImage(client, cache, reference, { platform, signal });
     return { image, [Symbol.asyncDispose]: () => client.close() };
   } catch (error) {
     await client.close();
