@@ -9,7 +9,9 @@ import { API_KEY, listen } from './testing/harness.ts';
 
 test('a template, its sandboxes through all their states, and the end of both', async () => {
   await using machine = await Harness.create();
+  await using cleanup = new AsyncDisposableStack();
   const engine = await machine.start();
+  cleanup.defer(() => engine.close());
   const api = createApi({
     engine,
     isApiKey: (key) => key === API_KEY,
@@ -18,7 +20,8 @@ test('a template, its sandboxes through all their states, and the end of both', 
     logger: silentLogger,
     limits: { bodyBytes: 65_536 },
   });
-  await using server = await listen({ api });
+  cleanup.defer(() => api.close());
+  const server = cleanup.use(await listen({ api }));
   const options = { apiUrl: server.url, apiKey: API_KEY };
 
   const build = await Template.build(Template().fromImage('debian'), 'Web:v1', options);
@@ -59,6 +62,4 @@ test('a template, its sandboxes through all their states, and the end of both', 
   assert.equal(await sandbox.kill(), true);
   assert.equal(await sandbox.kill(), false);
   await machine.assertNothingLeft();
-  await engine.close();
-  await api.close();
 });
