@@ -1,3 +1,4 @@
+export { type ProbeRequest, type ProbeResult, probeAccelerator } from './accelerator.ts';
 export type {
   BootRequest,
   RestoreRequest,

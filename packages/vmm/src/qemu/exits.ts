@@ -12,8 +12,11 @@ const DETAIL_LINES = 20;
 export class VmExits {
   readonly #waiting = new Map<string, Deferred<VmExit>>();
 
+  /** Ends the subscription. */
+  readonly close: () => void;
+
   constructor(launcher: Launcher) {
-    launcher.onVmExit((exit) => {
+    this.close = launcher.onVmExit((exit) => {
       this.#waiting.get(exit.id)?.resolve(exit);
       this.#waiting.delete(exit.id);
     });

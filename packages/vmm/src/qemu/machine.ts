@@ -15,6 +15,7 @@ const OVERHEAD_MB = 128;
 /** QEMU's thread pool grows to 64; the rest is for its own threads. */
 const THREADS_BESIDE_CPUS = 80;
 
+export const DEFAULT_QEMU = 'qemu-system-x86_64';
 export const QMP_SOCKET = 'qmp.sock';
 export const CONSOLE_LOG = 'console.log';
 
@@ -39,7 +40,8 @@ const KERNEL_ARGUMENTS = [
   `aenv.gw=${GUEST_GATEWAY}`,
 ];
 
-export function bootArguments(qemu: string, accel: Accelerator, request: BootRequest): string[] {
+/** `clock`: what `hostClockArguments` says. */
+export function bootArguments(qemu: string, accel: Accelerator, request: BootRequest, clock: string[]): string[] {
   return [
     ...machineArguments(qemu, accel, request, 'share=on', []),
     '-kernel',
@@ -47,8 +49,12 @@ export function bootArguments(qemu: string, accel: Accelerator, request: BootReq
     '-initrd',
     request.initramfs,
     '-append',
-    [...KERNEL_ARGUMENTS, ...request.kernelArguments.map(checkKernelArgument)].join(' '),
+    kernelCommandLine(clock, request.kernelArguments),
   ];
+}
+
+function kernelCommandLine(clock: string[], given: string[]): string {
+  return [...KERNEL_ARGUMENTS, ...clock, ...given.map(checkKernelArgument)].join(' ');
 }
 
 /**
@@ -69,19 +75,39 @@ export function restoreArguments(qemu: string, accel: Accelerator, request: Rest
   ];
 }
 
+/** A guest with no device but its console, for the probe. */
+export function probeArguments(
+  accel: Accelerator,
+  resources: VmResources,
+  kernel: string,
+  initramfs: string,
+): string[] {
+  return [
+    ...baseArguments(DEFAULT_QEMU, accel, resources),
+    '-M',
+    'microvm,rtc=on,pit=on,pic=on',
+    '-kernel',
+    kernel,
+    '-initrd',
+    initramfs,
+    '-append',
+    KERNEL_ARGUMENTS.join(' '),
+  ];
+}
+
 export function vmLimits(accel: Accelerator, { cpus, memoryMb }: VmResources): VmLimits {
   const translation = accel === 'tcg' ? TRANSLATION_BUFFER_MB : 0;
   return { memoryBytes: (memoryMb + translation + OVERHEAD_MB) * 2 ** 20, cpus, pids: cpus + THREADS_BESIDE_CPUS };
 }
 
-export function acceleratorArguments(accel: Accelerator): string[] {
+function acceleratorArguments(accel: Accelerator): string[] {
   // A host CPU's features under KVM; under TCG all that QEMU can emulate.
   if (accel === 'kvm') return ['-accel', 'kvm', '-cpu', 'host'];
   return ['-accel', `tcg,tb-size=${TRANSLATION_BUFFER_MB}`, '-cpu', 'max'];
 }
 
 /** The parts that every machine of ours has, the one that probes the accelerator included. */
-export function baseArguments(qemu: string, accel: Accelerator, { cpus, memoryMb }: VmResources): string[] {
+function baseArguments(qemu: string, accel: Accelerator, { cpus, memoryMb }: VmResources): string[] {
   return [
     qemu,
     '-nodefaults',

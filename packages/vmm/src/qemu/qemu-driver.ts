@@ -5,7 +5,16 @@ import type { Launcher, VmExit, VmProcess } from '@aenv/linux';
 import { AenvError, type ErrorCode, isSystemError, type Logger, pollUntil } from '@aenv/std';
 import type { BootRequest, RestoreRequest, Vm, VmmDriver, VmRecord, VmStart } from '../driver.ts';
 import { lastLines, readLog, VmExits } from './exits.ts';
-import { type Accelerator, bootArguments, CONSOLE_LOG, QMP_SOCKET, restoreArguments, vmLimits } from './machine.ts';
+import { hostClockArguments } from './host-clock.ts';
+import {
+  type Accelerator,
+  bootArguments,
+  CONSOLE_LOG,
+  DEFAULT_QEMU,
+  QMP_SOCKET,
+  restoreArguments,
+  vmLimits,
+} from './machine.ts';
 import { QemuVm } from './qemu-vm.ts';
 import { checkSocketPath, QmpClient } from './qmp.ts';
 import { asRecord } from './qmp-lines.ts';
@@ -53,14 +62,15 @@ class QemuDriver implements VmmDriver {
   constructor({ launcher, accel, qemuPath, logger }: QemuDriverOptions) {
     this.#launcher = launcher;
     this.#accel = accel;
-    this.#qemu = qemuPath ?? 'qemu-system-x86_64';
+    this.#qemu = qemuPath ?? DEFAULT_QEMU;
     this.#logger = logger;
     this.#exits = new VmExits(launcher);
   }
 
   async boot(request: BootRequest): Promise<Vm> {
+    const clock = this.#accel === 'tcg' ? await hostClockArguments() : [];
     return this.#start(request, {
-      argv: bootArguments(this.#qemu, this.#accel, request),
+      argv: bootArguments(this.#qemu, this.#accel, request, clock),
       own: [request.memoryFile, request.diskFile],
       memory: 'shared',
       failure: 'sandbox_start_failed',
