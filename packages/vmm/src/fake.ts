@@ -12,6 +12,7 @@ import type { BootRequest, RestoreRequest, Vm, VmEnd, VmmDriver, VmRecord, VmSta
 export type FakeOperation = 'boot' | 'restore' | 'adopt' | 'stop' | 'resume' | 'saveTemplate' | 'savePause' | 'kill';
 
 const PAGE_BYTES = 4096;
+const STATE_TEXT = 'devices of ';
 
 interface FakeVm {
   record: VmRecord;
@@ -112,6 +113,9 @@ async function boot(machine: FakeMachine, request: BootRequest): Promise<Vm> {
 async function restore(machine: FakeMachine, request: RestoreRequest): Promise<Vm> {
   await machine.enter('restore');
   for (const file of [request.diskFile, request.stateFile]) await requireFile(file, 'restore_failed');
+  if (!(await readFile(request.stateFile, 'utf8')).startsWith(STATE_TEXT)) {
+    throw new AenvError('restore_failed', 'the saved device state is damaged or incomplete');
+  }
   const base = await readMap(request.memoryFile);
   const diff = request.memoryDiff === undefined ? [] : await readMap(request.memoryDiff);
   return handle(machine, machine.add(request, new Map([...base, ...diff]), base, false));
@@ -150,7 +154,7 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
       if (vm.base) throw new Error(`the VM ${id} was restored: its memory is private`);
       await saving('saveTemplate', [stateFile], async () => {
         await writeMap(vm.record.memoryFile, vm.memory);
-        await writeFile(stateFile, `devices of ${id}`);
+        await writeFile(stateFile, `${STATE_TEXT}${id}`);
       });
     },
     savePause: async (stateFile, memoryDiff) => {
@@ -158,7 +162,7 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
       if (!base) throw new Error(`the VM ${id} was booted: its memory has no base`);
       const changed = new Map([...vm.memory].filter(([key, value]) => base.get(key) !== value));
       await saving('savePause', [stateFile, memoryDiff], async () => {
-        await writeFile(stateFile, `devices of ${id}`);
+        await writeFile(stateFile, `${STATE_TEXT}${id}`);
         await writeMap(memoryDiff, changed);
       });
       return dumpOf(changed);

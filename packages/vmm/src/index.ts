@@ -11,4 +11,4 @@ export type {
 } from './driver.ts';
 export { buildInitramfs, type InitramfsParts } from './initramfs.ts';
 export type { Accelerator } from './qemu/machine.ts';
-export { createQemuDriver, type QemuDriverOptions } from './qemu/qemu-driver.ts';
+export { createQemuDriver, type QemuDriverOptions, type QemuVmmDriver } from './qemu/qemu-driver.ts';

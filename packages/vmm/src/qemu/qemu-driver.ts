@@ -47,17 +47,23 @@ interface StartPlan {
   prepare: (qmp: QmpClient) => Promise<void>;
 }
 
-export function createQemuDriver(options: QemuDriverOptions): VmmDriver {
+export interface QemuVmmDriver extends VmmDriver {
+  /** Lets go of all VMs; they run on and can be adopted by another driver. Nothing can be done with this one afterwards. */
+  disconnect(): void;
+}
+
+export function createQemuDriver(options: QemuDriverOptions): QemuVmmDriver {
   return new QemuDriver(options);
 }
 
-class QemuDriver implements VmmDriver {
+class QemuDriver implements QemuVmmDriver {
   readonly name = 'qemu';
   readonly #launcher: Launcher;
   readonly #accel: Accelerator;
   readonly #qemu: string;
   readonly #logger: Logger;
   readonly #exits: VmExits;
+  readonly #connections = new Set<QmpClient>();
 
   constructor({ launcher, accel, qemuPath, logger }: QemuDriverOptions) {
     this.#launcher = launcher;
@@ -107,7 +113,18 @@ class QemuDriver implements VmmDriver {
     }
     const qmp = await connect(record.directory, exit, ADOPT_TIMEOUT_MS);
     // Only builds are cold-booted, and a build does not outlive the server that runs it.
-    return new QemuVm({ launcher: this.#launcher, accel: this.#accel, record, memory: 'private', qmp, exit });
+    return this.#vm(record, 'private', qmp, exit);
+  }
+
+  disconnect(): void {
+    this.#exits.close();
+    for (const qmp of this.#connections) qmp.close();
+  }
+
+  #vm(record: VmRecord, memory: StartPlan['memory'], qmp: QmpClient, exit: Promise<VmExit>): Vm {
+    this.#connections.add(qmp);
+    void exit.then(() => this.#connections.delete(qmp));
+    return new QemuVm({ launcher: this.#launcher, accel: this.#accel, record, memory, qmp, exit });
   }
 
   async #start(start: VmStart, plan: StartPlan): Promise<Vm> {
@@ -122,7 +139,7 @@ class QemuDriver implements VmmDriver {
       await plan.prepare(qmp);
       const record = recordOf(start, spawned);
       this.#logger.debug({ vm: start.id, memory: plan.memory, ms: performance.now() - begun }, 'QEMU started');
-      return new QemuVm({ launcher: this.#launcher, accel: this.#accel, record, memory: plan.memory, qmp, exit });
+      return this.#vm(record, plan.memory, qmp, exit);
     } catch (error) {
       qmp?.close();
       throw await this.#giveUp(start, plan.failure, error);
