@@ -45,7 +45,10 @@ export async function startLauncher({ home, socketPath, logger }: LauncherOption
     });
   }
   await prepareDirectories(socketPath);
-  const launcher = new LauncherProcess(await openServices(home, logger, (exit) => launcher.broadcast(exit)), logger);
+  // A VM that ends before there is a launcher to tell of it ends before there is a client to hear it.
+  let launcher: LauncherProcess | undefined;
+  const services = await openServices(home, logger, (exit) => launcher?.broadcast(exit));
+  launcher = new LauncherProcess(services, logger);
   await launcher.listen(socketPath);
   return launcher;
 }
@@ -133,17 +136,14 @@ class LauncherProcess implements RunningLauncher {
     });
   }
 
+  /** Counts down while there is neither client nor VM; jobs of a client that went away may still be ending. */
   #considerIdle(): void {
     clearTimeout(this.#idleTimer);
-    if (!this.#isIdle()) return;
+    if (this.#clients.size > 0 || this.#services.vms.size > 0) return;
     this.#idleTimer = setTimeout(() => {
-      if (this.#isIdle()) void this.#end();
+      if (this.#services.jobs.running > 0) this.#considerIdle();
+      else void this.#end();
     }, IDLE_MS);
-  }
-
-  #isIdle(): boolean {
-    const { vms, jobs } = this.#services;
-    return this.#clients.size === 0 && vms.size === 0 && jobs.running === 0;
   }
 
   /** The socket goes first, so that a new server starts a launcher of its own. */
