@@ -18,7 +18,6 @@ import { ALIVE_TEXT, aliveProgram } from './tiny-program.ts';
 const PROBE_TIMEOUT_MS = 8000;
 const POLL_MS = 20;
 const RESOURCES = { cpus: 1, memoryMb: 128 };
-const KVM_DEVICE = '/dev/kvm';
 
 export interface ProbeRequest {
   launcher: Launcher;
@@ -26,6 +25,8 @@ export interface ProbeRequest {
   kernel: string;
   /** AENV_HOME: takes the probe's files while it runs, and its answer. */
   home: string;
+  /** Device of KVM; `/dev/kvm` by default. */
+  device?: string;
 }
 
 export interface ProbeResult {
@@ -38,10 +39,11 @@ export interface ProbeResult {
  * KVM when a guest really boots with it, else TCG and the reason. The answer is kept in AENV_HOME until the host's kernel,
  * its KVM device or the guest's kernel changes. Rejects only when the probe itself could not be made.
  */
-export async function probeAccelerator({ launcher, kernel, home }: ProbeRequest): Promise<ProbeResult> {
-  const device = await kvmDevice();
-  if (device === undefined) return { accelerator: 'tcg', reason: `${KVM_DEVICE} does not exist` };
-  const key = await circumstances(device, kernel);
+export async function probeAccelerator(request: ProbeRequest): Promise<ProbeResult> {
+  const { launcher, kernel, home, device = '/dev/kvm' } = request;
+  const facts = await deviceFacts(device);
+  if (facts === undefined) return { accelerator: 'tcg', reason: `${device} does not exist` };
+  const key = await circumstances(facts, kernel);
   const answerFile = join(home, 'accelerator.json');
   const known = await readAnswer(answerFile, key);
   if (known) return known;
@@ -49,15 +51,15 @@ export async function probeAccelerator({ launcher, kernel, home }: ProbeRequest)
   const result: ProbeResult =
     problem === undefined
       ? { accelerator: 'kvm', reason: 'a guest booted with it' }
-      : { accelerator: 'tcg', reason: `${KVM_DEVICE} exists, but ${problem}` };
+      : { accelerator: 'tcg', reason: `${device} exists, but ${problem}` };
   await writeFileAtomic(answerFile, `${JSON.stringify({ key, ...result })}\n`);
   return result;
 }
 
 /** What of the device may decide the answer; undefined when there is none. */
-async function kvmDevice(): Promise<string | undefined> {
+async function deviceFacts(path: string): Promise<string | undefined> {
   try {
-    const { mode, uid, gid, rdev } = await stat(KVM_DEVICE);
+    const { mode, uid, gid, rdev } = await stat(path);
     return [mode, uid, gid, rdev].join(' ');
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return undefined;
