@@ -27,7 +27,7 @@ export const openMachine: OpenMachine = async (config, logger) => {
     const probed =
       config.accelerator === 'auto'
         ? await probeAccelerator({ launcher, kernel: files.kernel, home })
-        : { accelerator: config.accelerator, reason: 'set in the configuration' };
+        : { accelerator: config.accelerator as Accelerator, reason: 'set in the configuration' };
     const accelerator = acceleratorFinding(probed.accelerator, probed.reason);
     logger.info({ accelerator: probed.accelerator, reason: probed.reason }, 'accelerator chosen');
     return {

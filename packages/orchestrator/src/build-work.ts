@@ -4,6 +4,7 @@ import type { MachineShape } from '@aenv/snapshot';
 import { AenvError, randomBase36, sleep } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
 import type { Base } from './base-disks.ts';
+import { consoleTail } from './console.ts';
 import type { BuildStart, LogLevel } from './engine.ts';
 import { dismantle, endedEarly, introduce } from './launch.ts';
 import type { Context } from './options.ts';
@@ -17,6 +18,9 @@ const READY_INTERVAL_MS = 500;
 const START_WITHOUT_READY_MS = 20_000;
 /** A run of the ready command may take this long, milliseconds. */
 const READY_ATTEMPT_MS = 30_000;
+
+/** How much of the console goes into the log of a build that failed. */
+const CONSOLE_LINES = 30;
 
 export interface Capture {
   build: BuildRow;
@@ -57,6 +61,10 @@ export async function capture(context: Context, slots: SlotPool, work: Capture):
       await untilEnded(vm, work.signal, prepare(context, work, { vm, run: { slot, vm: vm.record } }));
       await vm.stop();
       await vm.saveTemplate(files.state);
+    } catch (error) {
+      const console = await consoleTail(directory, 0);
+      for (const { message } of console.slice(-CONSOLE_LINES)) work.log('info', `console: ${message}`);
+      throw error;
     } finally {
       await dismantle(context, slots, { slot, vm: { id, directory } }, vm);
     }
