@@ -1,6 +1,6 @@
 /** What goes wrong ends with a clear error, and leaves nothing behind. Broken images: packages/image. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -98,8 +98,11 @@ test('a body that is no JSON, one that is too deep, one that is too large', asyn
 });
 
 /** Starts a server that is expected to give up; returns its exit code and what it said. */
-function startAndFail(env: Record<string, string>): { status: number | null; output: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], {
+const startAndFail = (env: Record<string, string>) => runAndFail([process.execPath, MAIN], env);
+
+function runAndFail(command: string[], env: Record<string, string>): { status: number | null; output: string } {
+  const [program = '', ...args] = command;
+  const { status, stdout, stderr } = spawnSync(program, args, {
     env: { ...process.env, ...env },
     encoding: 'utf8',
     timeout: 30_000,
@@ -126,14 +129,17 @@ test('a home that another server uses', () => {
 
 test('a machine without QEMU', async () => {
   const home = await mkdtemp(join(tmpdir(), 'aenv-noqemu-'));
-  const path = await mkdtemp(join(tmpdir(), 'aenv-path-'));
   try {
-    const { status, output } = startAndFail({ AENV_HOME: home, AENV_LISTEN: '127.0.0.1:0', PATH: path });
+    // In a mount namespace of its own the program is a file that cannot be run.
+    const qemu = execFileSync('sh', ['-c', 'command -v qemu-system-x86_64'], { encoding: 'utf8' }).trim();
+    const hide = 'mount --bind /dev/null "$0" && exec "$@"';
+    const command = ['unshare', '--mount', 'sh', '-c', hide, qemu, process.execPath, MAIN];
+    const { status, output } = runAndFail(command, { AENV_HOME: home, AENV_LISTEN: '127.0.0.1:0' });
     assert.notEqual(status, 0);
-    assert.match(output, /qemu|not installed|not found/i);
+    assert.match(output, /qemu-system-x86_64: not installed/);
+    assert.match(output, /make setup/);
   } finally {
     await rm(home, { recursive: true, force: true });
-    await rm(path, { recursive: true, force: true });
   }
 });
 

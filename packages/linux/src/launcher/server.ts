@@ -61,10 +61,10 @@ async function openServices(path: string, logger: Logger, onExit: VmStoreListene
   const cgroups = await Cgroups.open();
   if (cgroups.problem) logger.warn({ reason: cgroups.problem }, 'VMs run without cgroup limits');
   const vms = new VmStore({ home, cgroups, records: new VmRecords(vmDirectory(home.root)), logger, onExit });
-  const inUse = await vms.recover();
+  await vms.recover();
   const owner = { pid: process.pid, startTicks: startTicksOf(process.pid) ?? 0 };
   const slots = new SlotStore({ home: home.root, owner, logger });
-  await slots.recover(inUse);
+  await slots.recover();
   return { home, vms, slots, jobs: new JobRunner(home) };
 }
 

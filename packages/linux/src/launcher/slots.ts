@@ -1,7 +1,7 @@
 /** Network slots: whose they are, which are free, and what a crash left behind. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
-import { AenvError, isSystemError, KeyedMutex, type Logger, pollUntil, Singleflight } from '@aenv/std';
+import { AenvError, isSystemError, KeyedMutex, type Logger, pollUntil, Singleflight, writeFileAtomic } from '@aenv/std';
 import { SLOT_COUNT } from '../addresses.ts';
 import type { EgressPolicy, Slot } from '../launcher-api.ts';
 import { isAlive, type ProcessIdentity, processesInNamespace, sendSignal } from '../processes.ts';
@@ -20,6 +20,8 @@ import {
 interface SlotFile {
   home: string;
   owner: ProcessIdentity;
+  /** Whether the network stands; before, nobody has been told of the slot. */
+  complete: boolean;
 }
 
 const fileOf = (index: number): string => `${SLOT_DIRECTORY}/${index}.json`;
@@ -48,15 +50,14 @@ export class SlotStore {
   }
 
   /**
-   * Takes over the slots of this home that `inUse` names and removes its other ones, and those of dead launchers with no
-   * process inside.
+   * Takes over the slots of this home, also those without a VM: the server may be about to start one there. Removes half
+   * made ones, and those of dead launchers of other homes with no process inside.
    */
-  async recover(inUse: Set<number>): Promise<void> {
+  async recover(): Promise<void> {
     for (const index of readIndexes()) {
       const file = readSlotFile(index);
-      if (file?.home === this.#home && inUse.has(index)) {
-        await writeFile(fileOf(index), this.#fileContent());
-        this.#mine.add(index);
+      if (file?.home === this.#home && file.complete) {
+        await this.#markComplete(index);
       } else if (this.#isAbandoned(index, file)) {
         await this.#remove(index);
         this.#logger.info({ slot: index, home: file?.home }, 'slot of a dead launcher removed');
@@ -73,7 +74,7 @@ export class SlotStore {
       await this.#remove(index).catch((reason) => this.#logger.error({ err: reason }, 'half a slot was left behind'));
       throw error;
     }
-    this.#mine.add(index);
+    await this.#markComplete(index);
     return slotOf(index);
   }
 
@@ -105,8 +106,14 @@ export class SlotStore {
     return this.#locks.run(String(index), work);
   }
 
-  #fileContent(): string {
-    return JSON.stringify({ home: this.#home, owner: this.#owner } satisfies SlotFile);
+  #fileContent(complete: boolean): string {
+    return JSON.stringify({ home: this.#home, owner: this.#owner, complete } satisfies SlotFile);
+  }
+
+  /** In one step: a launcher that dies here must not leave a slot of which nobody knows whose it is. */
+  async #markComplete(index: number): Promise<void> {
+    await writeFileAtomic(fileOf(index), this.#fileContent(true), { mode: 0o644, durable: false });
+    this.#mine.add(index);
   }
 
   /** Indexes go round, so that an address is not reused at once by somebody whom an old connection does not expect. */
@@ -121,7 +128,7 @@ export class SlotStore {
 
   async #tryClaim(index: number): Promise<boolean> {
     try {
-      await writeFile(fileOf(index), this.#fileContent(), { flag: 'wx', mode: 0o644 });
+      await writeFile(fileOf(index), this.#fileContent(false), { flag: 'wx', mode: 0o644 });
       return true;
     } catch (error) {
       if (isSystemError(error, 'EEXIST')) return false;

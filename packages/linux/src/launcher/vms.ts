@@ -48,14 +48,13 @@ export class VmStore {
   }
 
   /** Takes over what still runs and forgets what does not. Returns the slots in use. */
-  async recover(): Promise<Set<number>> {
+  async recover(): Promise<void> {
     const { records, logger } = this.#options;
     for (const record of await records.read()) {
       if (record.process && isAlive(record.process)) await this.#adopt(record, record.process);
       else
         await this.#forget(record).catch((error) => logger.error({ err: error, vm: record.id }, 'leftovers of a VM'));
     }
-    return new Set([...this.#vms.values()].map(({ process }) => process.slot));
   }
 
   get size(): number {
