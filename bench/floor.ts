@@ -121,12 +121,19 @@ async function connectSoon(path: string): Promise<Socket> {
   }
 }
 
-/** The first output of a command at the guest of `slot`: greeted first, as a new sandbox is. */
-export async function greetAndRun(slot: Slot, initKey: string): Promise<void> {
-  const guest = createGuestClient({ host: slot.hostAddress, initKey });
+/** The first output of a command at the guest of `slot`: greeted first, as a sandbox of ours is. */
+export async function greetAndRun(slot: Slot, initKey: string, accessToken: string): Promise<void> {
+  const guest = createGuestClient({ host: slot.hostAddress, initKey, accessToken });
   try {
     await guest.waitHealthy(30_000);
-    await guest.init({ sandboxId: 'floor', hostname: 'floor', timestamp: new Date(), defaultUser: 'root', initKey });
+    await guest.init({
+      sandboxId: 'floor',
+      hostname: 'floor',
+      timestamp: new Date(),
+      defaultUser: 'root',
+      initKey,
+      accessToken,
+    });
     await firstOutput(guest);
   } finally {
     await guest.close();

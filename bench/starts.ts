@@ -1,17 +1,17 @@
 /** Start, resume and pause, up to the first output of a command. */
 import { homeLayout, SandboxStore } from '@aenv/snapshot';
 import type { Bench } from './environment.ts';
-import { FloorVm, firstOutput, greetAndRun } from './floor.ts';
+import { type FloorStart, FloorVm, firstOutput, greetAndRun } from './floor.ts';
 import { alternate, median, type Result, timed } from './statistics.ts';
 
 const SAMPLES = 15;
 /** Bytes that the guest dirties before a pause; its own processes dirty some more. */
 const DIRTY_MB = 6;
 
-async function floorStart(bench: Bench, files: { disk: string; state: string; memoryDiff?: string }): Promise<number> {
+async function floorStart(bench: Bench, token: string, files: FloorStart): Promise<number> {
   const { ms, value: vm } = await timed(async () => {
     const started = await FloorVm.start(bench.machine, bench.slot, bench.world.server.home, files);
-    await greetAndRun(bench.slot, bench.initKey);
+    await greetAndRun(bench.slot, bench.initKey, token);
     return started;
   });
   await vm.kill();
@@ -30,7 +30,7 @@ export async function createToOutput(bench: Bench): Promise<Result[]> {
     await bench.kill(sandbox);
     return ms;
   };
-  const figures = await alternate(SAMPLES, measured, () => floorStart(bench, { disk: emptyLayer, state }));
+  const figures = await alternate(SAMPLES, measured, () => floorStart(bench, 'token', { disk: emptyLayer, state }));
   return [
     {
       name: 'create → first command output',
@@ -57,7 +57,7 @@ export async function resumeToOutput(bench: Bench): Promise<Result[]> {
   };
   const floor = () => {
     const { state, memoryDiff } = store.saved(sandbox.id);
-    return floorStart(bench, { disk: store.disk(sandbox.id), state, memoryDiff });
+    return floorStart(bench, sandbox.token, { disk: store.disk(sandbox.id), state, memoryDiff });
   };
   const figures = await alternate(SAMPLES, measured, floor);
   await bench.kill(sandbox);
