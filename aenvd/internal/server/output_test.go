@@ -6,9 +6,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,6 +56,13 @@ func TestAStalledClient(t *testing.T) {
 	}
 	if took := time.Since(started); took > 10*time.Second {
 		t.Errorf("the healthy client waited %s", took)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	received, err := io.Copy(io.Discard, conn) // what was on its way, and then the end
+	if received >= 30_000_000 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the stalled client was not cut off: %d bytes, %v", received, err)
 	}
 }
 

@@ -27,9 +27,11 @@ export function ask(prompt: string): Promise<string> {
 
 /** What is typed does not appear. */
 export async function askSecret(prompt: string): Promise<string> {
+  // Reading turns the terminal's echo off, so it comes before the prompt that makes people type.
+  const answer = question('', new Writable({ write: (_chunk, _encoding, done) => done() }));
   process.stderr.write(prompt);
   try {
-    return await question('', new Writable({ write: (_chunk, _encoding, done) => done() }));
+    return await answer;
   } finally {
     process.stderr.write('\n');
   }

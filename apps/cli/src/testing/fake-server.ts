@@ -206,15 +206,15 @@ export async function startFakeServer(guestPort?: number): Promise<FakeServer> {
     handle(incoming, outgoing).catch((error: unknown) => outgoing.destroy(error as Error));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    ...state,
+  // The same object that the routes read, so that a test may replace its parts.
+  return Object.assign(state, {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    failNext(status, body) {
+    failNext(status: number, body: unknown) {
       failing = { status, body };
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
-  };
+  });
 }

@@ -15,7 +15,7 @@ const WITH_VALUE = new Set([
   '-device', '-netdev', '-incoming', '-watchdog-action',
 ]); // biome-ignore format: a list of words
 
-const SANDBOX_DENIES = ['elevateprivileges', 'spawn', 'resourcecontrol'];
+const SANDBOX_DENIES = ['elevateprivileges=deny', 'spawn=deny', 'resourcecontrol=deny'];
 
 /** Further conditions on the value of an option. */
 const VALUES: Record<string, (value: string) => boolean> = {
@@ -28,14 +28,19 @@ const VALUES: Record<string, (value: string) => boolean> = {
   '-display': (value) => value === 'none',
 };
 
-function isSandbox(value: string): boolean {
+/** Whether a value has all of `words` and gives no key twice: of two, QEMU takes the last. */
+function hasOnce(value: string, wanted: string[]): boolean {
   const words = value.split(',');
-  return words[0] === 'on' && SANDBOX_DENIES.every((word) => words.includes(`${word}=deny`));
+  const keys = words.map((word) => word.split('=')[0]);
+  return new Set(keys).size === keys.length && wanted.every((word) => words.includes(word));
+}
+
+function isSandbox(value: string): boolean {
+  return value.startsWith('on,') && hasOnce(value, SANDBOX_DENIES);
 }
 
 function isTap(value: string): boolean {
-  const words = value.split(',');
-  return words[0] === 'tap' && ['ifname=tap0', 'script=no', 'downscript=no'].every((word) => words.includes(word));
+  return value.startsWith('tap,') && hasOnce(value, ['ifname=tap0', 'script=no', 'downscript=no']);
 }
 
 function refuse(message: string): never {
