@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { probeCommand, templateNameOf } from './commands/pull.ts';
 import { createProgram } from './program.ts';
 import { API_KEY, type FakeServer, fakeSandbox, fakeTemplate, startFakeServer } from './testing/fake-server.ts';
-import { type CliRun, runCli, runInTerminal, withHome } from './testing/run-cli.ts';
+import { AENV, type CliRun, cliEnvironment, runCli, runInTerminal, withHome } from './testing/run-cli.ts';
 import { VERSION } from './version.ts';
 
 const GOLDEN = new URL('./testing/help.txt', import.meta.url);
@@ -168,7 +169,6 @@ test('templates are named after their image', () => {
 
 test('the probe of a port sees who listens', async (t) => {
   const { createServer } = await import('node:net');
-  const { spawnSync } = await import('node:child_process');
   const server = createServer().listen(0, '127.0.0.1');
   t.after(() => server.close());
   await new Promise((resolve) => server.once('listening', resolve));
@@ -197,4 +197,11 @@ test('completion offers commands, options, and what the server has', () =>
     assert.match((await run('complete', '--', 'pause', '')).text, /^box\t/m);
     assert.match((await run('complete', '--', 'template', 'rm', '')).text, /^base\t/m);
     assert.match((await run('complete', '--', 'list', '--st')).text, /^--state\t/m);
+  }));
+
+test('whoever stops reading ends it without a word', () =>
+  withHome(async (home) => {
+    const script = '"$0" --help 2>stderr | head -n 1 >/dev/null; echo "$PIPESTATUS"; cat stderr';
+    const { stdout } = spawnSync('bash', ['-c', script, AENV], { cwd: home, env: cliEnvironment({ home }) });
+    assert.match(stdout.toString(), /^(0|141)\n$/);
   }));

@@ -173,7 +173,7 @@ async function untilReady(
       throw new AenvError(
         'template_build_failed',
         `the ready command did not succeed within ${limit} s; it exited with code ${code} last`,
-        { remedy: 'Try the command in a sandbox of the same image, or raise build.ready_timeout_seconds.' },
+        { remedy: 'Try the command in a sandbox of the same image, or raise template.ready_timeout.' },
       );
     }
     await sleep(READY_INTERVAL_MS, signal);

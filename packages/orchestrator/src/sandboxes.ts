@@ -314,7 +314,7 @@ export class Sandboxes {
     const max = this.#context.limits.maxTimeoutSeconds;
     if (seconds <= max) return;
     throw new AenvError('bad_request', `Timeout cannot be greater than ${max} seconds (asked for ${seconds})`, {
-      remedy: 'Ask for less, or raise sandbox.max_timeout_seconds in the configuration.',
+      remedy: 'Ask for less, or raise sandbox.max_timeout in the configuration.',
     });
   }
 
