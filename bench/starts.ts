@@ -6,7 +6,7 @@ import { alternate, median, type Result, timed } from './statistics.ts';
 
 const SAMPLES = 15;
 /** Bytes that the guest dirties before a pause; its own processes dirty some more. */
-const DIRTY_MB = 6;
+const DIRTY_MB = 4;
 
 async function floorStart(bench: Bench, token: string, files: FloorStart): Promise<number> {
   const { ms, value: vm } = await timed(async () => {

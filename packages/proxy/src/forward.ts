@@ -1,12 +1,12 @@
 /** Passes requests on to sandboxes and streams the answers back. Nothing is buffered beyond the streams' own limits. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { pipeline } from 'node:stream/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { connectionLost, portClosed, type Refusal, sandboxNotFound } from './answers.ts';
 import type { RequestHeaders, Target } from './classify.ts';
 import type { Gate } from './gate.ts';
 import { endToEnd } from './headers.ts';
+import { Passing } from './passing.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Below what servers in sandboxes usually wait, so that a connection is not used while they close it. */
@@ -39,35 +39,18 @@ export class Forwarder {
     for (const id of [...this.#peers.keys()]) this.forget(id);
   }
 
-  async forward(target: Target, address: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const abandoned = new AbortController();
-    response.once('close', () => abandoned.abort());
-    let answer: Dispatcher.ResponseData;
-    try {
-      answer = await this.#peer(target.sandboxId).agent.request({
+  forward(target: Target, address: string, request: IncomingMessage, response: ServerResponse): void {
+    const passing = new Passing(response, (error) => refuse(response, this.#explain(target, error)));
+    this.#peer(target.sandboxId).agent.dispatch(
+      {
         origin: `http://${address}:${target.port}`,
         path: target.path,
         method: (request.method ?? 'GET') as Dispatcher.HttpMethod,
         headers: withHost(request),
         body: hasBody(request) ? request : null,
-        signal: abandoned.signal,
-      });
-    } catch (error) {
-      if (!abandoned.signal.aborted) refuse(response, this.#explain(target, error));
-      return;
-    }
-    response.writeHead(answer.statusCode, endToEnd(answer.headers));
-    // A client that waits for the first event of a stream must see that the stream is there.
-    response.flushHeaders?.();
-    try {
-      if (request.method === 'HEAD') await answer.body.dump();
-      else await pipeline(answer.body, response, { end: false });
-      sendTrailers(response, answer.trailers);
-      response.end();
-    } catch {
-      // Half an answer must not look like a whole one.
-      response.destroy();
-    }
+      },
+      passing,
+    );
   }
 
   /** Connects the client's socket to the sandbox for what comes after an upgrade, such as WebSocket. */
@@ -86,7 +69,8 @@ export class Forwarder {
       upstream.setTimeout(0);
       upstream.setNoDelay(true);
       client.setNoDelay(true);
-      upstream.write(upgradeHead(request, target.path));
+      // As they came: Node reads the bytes of a head as Latin-1.
+      upstream.write(upgradeHead(request, target.path), 'latin1');
       upstream.write(head);
       client.pipe(upstream);
       upstream.pipe(client);
@@ -134,10 +118,6 @@ function withHost(request: IncomingMessage): Record<string, string | string[]> {
   const headers = endToEnd(request.headers as RequestHeaders);
   const authority = request.headers[':authority'];
   return typeof authority === 'string' ? { host: authority, ...headers } : headers;
-}
-
-function sendTrailers(response: ServerResponse, trailers: Record<string, string>): void {
-  if (Object.keys(trailers).length > 0) response.addTrailers(trailers);
 }
 
 export function refuse(response: ServerResponse, { status, body }: Refusal): void {

@@ -54,7 +54,7 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
   ) {
     const passage = await gate.pass(target, request.headers as RequestHeaders);
     if (passage.kind === 'refused') refuse(response, passage.refusal);
-    else await forwarder.forward(target, passage.address, request, response);
+    else forwarder.forward(target, passage.address, request, response);
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -96,14 +96,10 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
     socket.once('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
     socket.setTimeout(HEAD_TIMEOUT_MS, () => socket.destroy());
-    socket.once('readable', () => {
-      const first = socket.read() as Buffer | null;
-      if (!first) return socket.destroy();
+    whenProtocolIsKnown(socket, (protocol) => {
       socket.setTimeout(0);
       socket.removeAllListeners('timeout');
-      socket.unshift(first);
-      const isHttp2 = first.subarray(0, HTTP2_PREFACE.length).equals(HTTP2_PREFACE);
-      (isHttp2 ? http2 : http1).emit('connection', socket);
+      (protocol === 'http2' ? http2 : http1).emit('connection', socket);
     });
   });
 
@@ -126,6 +122,23 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
       await closed;
     },
   };
+}
+
+/** Told by the first bytes, however few of them come at once; they stay in the socket. */
+function whenProtocolIsKnown(socket: Socket, use: (protocol: 'http1' | 'http2') => void): void {
+  let head = Buffer.alloc(0);
+  const onReadable = () => {
+    const chunk = socket.read() as Buffer | null;
+    if (!chunk) return;
+    head = Buffer.concat([head, chunk]);
+    const compared = Math.min(head.length, HTTP2_PREFACE.length);
+    const isPreface = head.subarray(0, compared).equals(HTTP2_PREFACE.subarray(0, compared));
+    if (isPreface && compared < HTTP2_PREFACE.length) return;
+    socket.off('readable', onReadable);
+    socket.unshift(head);
+    use(isPreface ? 'http2' : 'http1');
+  };
+  socket.on('readable', onReadable);
 }
 
 function listenError(error: unknown, host: string, port: number): AenvError {
