@@ -6,7 +6,7 @@ import { connectionLost, portClosed, type Refusal, sandboxNotFound } from './ans
 import type { RequestHeaders, Target } from './classify.ts';
 import type { Gate } from './gate.ts';
 import { endToEnd } from './headers.ts';
-import { Passing } from './passing.ts';
+import { breakOff, Passing } from './passing.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Below what servers in sandboxes usually wait, so that a connection is not used while they close it. */
@@ -122,7 +122,7 @@ function withHost(request: IncomingMessage): Record<string, string | string[]> {
 
 export function refuse(response: ServerResponse, { status, body }: Refusal): void {
   if (response.headersSent) {
-    response.destroy();
+    breakOff(response);
     return;
   }
   const text = JSON.stringify(body);

@@ -70,7 +70,8 @@ function refused(refusal: Refusal): Passage {
 /** The path as a server would understand it: no query, no doubled slashes or dots to hide behind. */
 function pathOf({ path }: Target): string {
   try {
-    return decodeURIComponent(new URL(path, 'http://sandbox').pathname)
+    const url = path.startsWith('/') ? `http://sandbox${path}` : path;
+    return decodeURIComponent(new URL(url).pathname)
       .replace(/\/+/g, '/')
       .replace(/(?<=.)\/$/, '');
   } catch {

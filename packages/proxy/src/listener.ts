@@ -8,6 +8,7 @@ import { invalid } from './answers.ts';
 import { type Classified, classify, type RequestHeaders } from './classify.ts';
 import { Forwarder, refuse, refuseSocket } from './forward.ts';
 import { Gate } from './gate.ts';
+import { breakOff } from './passing.ts';
 import type { RouteSource } from './routes.ts';
 
 /** What answers requests to the API. */
@@ -64,7 +65,7 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
     else
       toSandbox(request, response, kind).catch((err: unknown) => {
         logger.error({ err, sandboxId: kind.target.sandboxId }, 'a request could not be passed on');
-        response.destroy();
+        breakOff(response);
       });
   }
 

@@ -1,5 +1,6 @@
 /** One answer of a sandbox on its way to a client, without a stream in between: what comes in is written out. */
 import type { ServerResponse } from 'node:http';
+import { constants, type Http2ServerResponse } from 'node:http2';
 import type { Dispatcher } from 'undici';
 import type { RequestHeaders } from './classify.ts';
 import { endToEnd } from './headers.ts';
@@ -46,8 +47,14 @@ export class Passing implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const response = this.#response;
-    // Half an answer must not look like a whole one.
-    if (response.headersSent) response.destroy();
+    if (response.headersSent) breakOff(response);
     else if (!response.destroyed) this.#onFailure(error);
   }
+}
+
+/** Ends an answer so that half of it does not look like a whole one. */
+export function breakOff(response: ServerResponse | Http2ServerResponse): void {
+  // To destroy an HTTP/2 stream says that there was no error.
+  if ('stream' in response) response.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else response.destroy();
 }
