@@ -128,7 +128,12 @@ function addRunCommands(program: Command): void {
     .option('-w, --cwd <directory>', 'where to run it (default: the template’s directory)')
     .passThroughOptions()
     .addHelpText('after', "\nFor pipes and variables name a shell:\n  aenv exec ID sh -c 'ls | wc -l'")
-    .action(async (id, command, options) => (await import('./commands/exec.ts')).exec(id, command, options));
+    .action(async (id, words, options, self) => {
+      // Options end at the id by themselves; the "--" that many type there is not part of the command.
+      const command = words[0] === '--' ? words.slice(1) : words;
+      if (command.length === 0) self.error("error: missing required argument 'command'");
+      await (await import('./commands/exec.ts')).exec(id, command, options);
+    });
 }
 
 function addSandboxCommands(program: Command): void {

@@ -31,6 +31,16 @@ describe('aenv exec', { skip: aenvdMissing }, () => {
       assert.equal(text, '[--help][a b][$HOME][-u][]');
     }));
 
+  test('a "--" before the command is not part of it, one after it is', () =>
+    withSandbox(async (run) => {
+      for (const start of [['--'], []]) {
+        const { text } = await run(['exec', 'box', ...start, 'printf', '[%s]', '--', '-n']);
+        assert.equal(text, '[--][-n]');
+      }
+      assert.equal((await run(['exec', 'box', '--', 'echo', '--', 'x'])).text, '-- x\n');
+      assert.equal((await run(['exec', 'box', '--'])).code, 2);
+    }));
+
   test('passes binary input and output on unchanged', () =>
     withSandbox(async (run) => {
       const bytes = randomBytes(300_000);
