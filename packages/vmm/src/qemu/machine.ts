@@ -6,8 +6,8 @@ import type { BootRequest, RestoreRequest, VmResources, VmStart } from '../drive
 export type Accelerator = 'kvm' | 'tcg';
 
 /**
- * MiB of translated code that an emulated VM keeps at most. QEMU's default is up to 1 GiB for each VM; docs/vmm.md has
- * what smaller ones cost.
+ * MiB of translated code that an emulated VM keeps at most. QEMU's default is up to 1 GiB for each VM, which would count
+ * towards the memory limit of the VM's cgroup.
  */
 export const TRANSLATION_BUFFER_MB = 64;
 /** MiB beside guest RAM and translated code: QEMU itself, its threads, the queues of its devices. */
