@@ -66,8 +66,10 @@ async function recoverSandbox(
   report: RecoveryReport,
 ): Promise<Vm | undefined> {
   const { sandboxStore, clock, logger } = context;
-  const vm = row.run && (await adopt(context, row.run.vm));
   const saved = await isSaved(context, row);
+  // A VM that is not to go on must not run for a moment: it would write to the disk that the saved state stands on.
+  const mayGoOn = recover({ phase: row.phase, alive: true, saved }).kind === 'adopt';
+  const vm = mayGoOn && row.run ? await adopt(context, row.run.vm) : undefined;
   const decision = recover({ phase: row.phase, alive: vm !== undefined, saved });
   const build = templates.build(row.buildId);
   if (decision.kind === 'remove' || !build) {

@@ -25,6 +25,8 @@ export class FakeHost {
   /** Commands that guests were asked to run, and what they answer. */
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
+  /** How often something has run on a disk: a saved state fits only the disk that it was saved with. */
+  readonly disks = new Map<string, number>();
   #nextSlot = 1;
   #nextPid = 100;
 
@@ -155,7 +157,13 @@ export class Connection {
       }),
     restore: (request) =>
       this.#call(async () => {
-        const { value } = JSON.parse(await readFile(request.stateFile, 'utf8')) as { value: number };
+        const { value, disk } = JSON.parse(await readFile(request.stateFile, 'utf8')) as {
+          value: number;
+          disk?: number;
+        };
+        if (disk !== undefined && disk !== this.#host.disks.get(request.diskFile)) {
+          throw new AenvError('restore_failed', 'the disk has changed since the state was saved');
+        }
         return this.#vm(this.#host.addVm(request, value));
       }),
     adopt: (record) =>
@@ -169,7 +177,9 @@ export class Connection {
     const alive = () => {
       if (!this.#host.vms.has(vm.record.id)) throw new AenvError('vmm_failed', 'the VM is gone');
     };
-    const save = (file: string) => writeFile(file, JSON.stringify({ value: vm.value }));
+    const { disks } = this.#host;
+    const { diskFile } = vm.record;
+    const save = (file: string, disk?: number) => writeFile(file, JSON.stringify({ value: vm.value, disk }));
     return {
       record: vm.record,
       ended: vm.ended.promise,
@@ -182,6 +192,7 @@ export class Connection {
         this.#call(() => {
           alive();
           vm.running = true;
+          disks.set(diskFile, (disks.get(diskFile) ?? 0) + 1);
         }),
       saveTemplate: (file) =>
         this.#call(async () => {
@@ -193,7 +204,7 @@ export class Connection {
         this.#call(async () => {
           alive();
           await writeFile(memoryDiff, '');
-          await save(stateFile);
+          await save(stateFile, disks.get(diskFile));
           return { pages: 1, zeroPages: 0, fileBytes: 0 };
         }),
       kill: () => this.#call(() => this.#host.endVm(vm.record.id, 'requested')),
@@ -202,7 +213,6 @@ export class Connection {
 
   readonly guests: GuestPort = {
     greet: (address) => this.#call(() => void this.#guest(address)),
-    dropStreams: (address) => this.#call(() => void this.#guest(address)),
     sync: (address) => this.#call(() => void this.#guest(address)),
     metrics: (address) =>
       this.#call(() => {
