@@ -1,5 +1,6 @@
 /** Start, resume and pause, up to the first output of a command. */
 import { homeLayout, SandboxStore } from '@aenv/snapshot';
+import { sleep } from '@aenv/std';
 import type { Bench } from './environment.ts';
 import { type FloorStart, FloorVm, firstOutput, greetAndRun } from './floor.ts';
 import { alternate, median, type Result, timed } from './statistics.ts';
@@ -7,6 +8,8 @@ import { alternate, median, type Result, timed } from './statistics.ts';
 const SAMPLES = 15;
 /** Bytes that the guest dirties before a pause; its own processes dirty some more. */
 const DIRTY_MB = 4;
+/** A pause is answered before its VM has ended; this many milliseconds later that no longer disturbs a measurement. */
+const VM_END_MS = 200;
 
 async function floorStart(bench: Bench, token: string, files: FloorStart): Promise<number> {
   const { ms, value: vm } = await timed(async () => {
@@ -53,6 +56,7 @@ export async function resumeToOutput(bench: Bench): Promise<Result[]> {
       await firstOutput(guest);
     });
     await server.call('POST', `/sandboxes/${sandbox.id}/pause`);
+    await sleep(VM_END_MS);
     return ms;
   };
   const floor = () => {

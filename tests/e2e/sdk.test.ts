@@ -222,6 +222,12 @@ describe('what a sandbox serves', () => {
   });
 });
 
+/** Far ends of the connections that are established to the guest daemon. */
+async function daemonClients(sandbox: Sandbox): Promise<string[]> {
+  const { stdout } = await sandbox.commands.run('awk \'$2 ~ /:C33F$/ && $4 == "01" {print $3}\' /proc/net/tcp*');
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
 describe('the life of a sandbox', () => {
   test('it is listed by state and metadata, which may hold anything', async () => {
     const metadata = { run: 'grüße / 100 % & more', kind: 'listed' };
@@ -250,6 +256,8 @@ describe('the life of a sandbox', () => {
       await paused.files.write('/dev/shm/secret', 'in memory only');
       // Until the loop has begun there is no file.
       await until(async () => Number(await paused.files.read('/dev/shm/count').catch(() => '')) > 3);
+      const clients = await daemonClients(paused);
+      assert.ok(clients.length > 0);
       assert.equal(await paused.pause(), true);
       assert.equal((await Sandbox.getInfo(paused.sandboxId, connection)).state, 'paused');
       assert.equal(await paused.pause(), false);
@@ -262,6 +270,8 @@ describe('the life of a sandbox', () => {
       await until(async () => Number(await resumed.files.read('/dev/shm/count')) > first);
       const { stdout } = await resumed.commands.run('date +%s.%N');
       assert.ok(Math.abs(Number(stdout) * 1000 - Date.now()) < 1_000, `the clock of the guest is off: ${stdout}`);
+      const stillThere = (await daemonClients(resumed)).filter((client) => clients.includes(client));
+      assert.deepEqual(stillThere, [], 'the guest holds connections from before the pause');
       // A second time, on top of the first.
       await resumed.files.write('/root/between', 'two pauses');
       assert.equal(await resumed.pause(), true);

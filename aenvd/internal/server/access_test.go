@@ -67,10 +67,8 @@ func TestInitKey(t *testing.T) {
 
 func TestHostOnly(t *testing.T) {
 	g := newGuest(t)
-	for _, path := range []string{"/sync", "/streams/drop"} {
-		if status, _ := g.do("POST", path, http.Header{initKeyHeader: {""}}, nil); status != 401 {
-			t.Errorf("%s before there is a key: %d", path, status)
-		}
+	if status, _ := g.do("POST", "/sync", http.Header{initKeyHeader: {""}}, nil); status != 401 {
+		t.Errorf("before there is a key: %d", status)
 	}
 	g.init(map[string]any{"initKey": "k"}, "", http.StatusNoContent)
 	for key, want := range map[string]int{"": 401, "x": 401, "k": 204} {
@@ -91,9 +89,7 @@ func TestDropEndsStreamsAndKeepsProcesses(t *testing.T) {
 	defer idle.Close()
 	g.use(cleartext())
 	overHTTP2 := g.connect(timeout(t, 20*time.Second), byPID(first.pid))
-	if status, _ := g.do("POST", "/streams/drop", http.Header{initKeyHeader: {"k"}}, nil); status != 204 {
-		t.Fatalf("drop: %d", status)
-	}
+	g.init(map[string]any{"dropStreams": true}, "k", http.StatusNoContent)
 	for _, stream := range []*run{first, overHTTP2} {
 		if got := stream.wait(); got.end != nil || got.err == nil {
 			t.Errorf("the stream ended with %v, %v", got.end, got.err)
@@ -133,9 +129,7 @@ func TestDropEndsAnUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := time.Now()
-	if status, _ := g.do("POST", "/streams/drop", http.Header{initKeyHeader: {"k"}}, nil); status != 204 {
-		t.Fatalf("drop: %d", status)
-	}
+	g.init(map[string]any{"dropStreams": true}, "k", http.StatusNoContent)
 	if took := time.Since(started); took > dropSlack {
 		t.Errorf("drop took %s", took)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -35,6 +36,9 @@ func (s *Server) init(w http.ResponseWriter, r *http.Request) {
 		httperr.Write(w, err)
 		return
 	}
+	if request.DropStreams {
+		s.dropStreams(r.Context())
+	}
 	if err := s.state.Apply(request, s.options.OwnsMachine); err != nil {
 		log.Printf("init: %v", err)
 		httperr.Write(w, httperr.New(http.StatusInternalServerError, "init: %v", err))
@@ -65,11 +69,10 @@ func (s *Server) sync(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// dropStreams ends every other request and connection; clients see a reset.
-func (s *Server) dropStreams(w http.ResponseWriter, r *http.Request) {
-	s.registry.Drop(r.Context())
+// dropStreams ends every request and connection but those of ctx; clients see a reset.
+func (s *Server) dropStreams(ctx context.Context) {
+	s.registry.Drop(ctx)
 	if s.forwarder != nil {
 		s.forwarder.Drop()
 	}
-	w.WriteHeader(http.StatusNoContent)
 }

@@ -104,6 +104,5 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("POST /init", s.init)
 	mux.HandleFunc("POST /sync", s.hostOnly(s.sync))
-	mux.HandleFunc("POST /streams/drop", s.hostOnly(s.dropStreams))
 	return mux
 }

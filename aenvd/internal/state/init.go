@@ -27,6 +27,8 @@ type InitRequest struct {
 	MachineID string `json:"machineId"`
 	// InitKey is the secret that later requests prove themselves with.
 	InitKey string `json:"initKey"`
+	// DropStreams is for the server, which knows the connections; Apply does nothing about it.
+	DropStreams bool `json:"dropStreams"`
 }
 
 // Apply takes over a request that the caller has authorised. With ownsMachine it changes the machine too; a plain

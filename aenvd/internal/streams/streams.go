@@ -1,5 +1,5 @@
-// Package streams knows every request in progress and every connection, so that all can be ended before a pause: a
-// memory image with half-open connections wakes up with clients that are long gone.
+// Package streams knows every request in progress and every connection, so that all can be ended after a resume: a
+// memory image wakes up with connections to clients that are long gone.
 package streams
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // ErrDropped is the cause with which requests end.
-var ErrDropped = errors.New("the sandbox is being paused")
+var ErrDropped = errors.New("the sandbox was paused")
 
 // dropTimeout is how long Drop waits for handlers to notice.
 const dropTimeout = time.Second

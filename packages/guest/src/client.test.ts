@@ -159,9 +159,13 @@ describe('the guest daemon', { skip: aenvdMissing }, () => {
       await guest.init({ initKey: 'k1', envVars: { FROM_INIT: 'yes' } });
       const { exit, pid } = await guest.processes.start({ cmd: 'sleep', args: ['60'] });
       await using stranger = createGuestClient({ host: '127.0.0.1', port, initKey: 'other' });
-      await assert.rejects(stranger.dropStreams(), hasCode('unauthorized'));
+      await assert.rejects(stranger.init({ dropStreams: true }), hasCode('unauthorized'));
       await assert.rejects(stranger.init({ initKey: 'mine' }), hasCode('unauthorized'));
-      await guest.dropStreams();
+      assert.equal(
+        await Promise.race([exit.catch(() => 'dropped'), guest.init({}).then(() => 'streaming')]),
+        'streaming',
+      );
+      await guest.init({ dropStreams: true });
       await assert.rejects(exit, AenvError);
       const again = await guest.processes.connect(pid);
       assert.equal(await again.kill(), true);

@@ -1,9 +1,11 @@
-/** What the host asks of aenvd over plain HTTP: is it there, who it is, how it does, get ready for a pause. */
+/** What the host asks of aenvd over plain HTTP: is it there, who it is, how it does, is its disk written. */
 import { AenvError, sleep } from '@aenv/std';
 import type { Connection } from './connection.ts';
 
 /** Body of POST /init. Absent fields leave the guest as it is; `docs/aenvd.md` says what each one does. */
 export interface GuestInit {
+  /** Resets all other connections to the daemon; processes run on. */
+  dropStreams?: boolean;
   sandboxId?: string;
   templateId?: string;
   hostname?: string;
@@ -39,8 +41,6 @@ export interface GuestHost {
   /** Resolves as soon as GET /health answers; `guest_unreachable` after `timeoutMs`. */
   waitHealthy(timeoutMs: number, signal?: AbortSignal): Promise<void>;
   init(request: GuestInit): Promise<void>;
-  /** Ends all streams, so that no client's connection is frozen into a memory image. */
-  dropStreams(): Promise<void>;
   /** Returns when all file systems are written to the disk. */
   sync(): Promise<void>;
   metrics(): Promise<GuestUsage>;
@@ -89,7 +89,6 @@ export function guestHost(connection: Connection): GuestHost {
     },
     init: (request) =>
       post('/init', { ...request, entropy: request.entropy && Buffer.from(request.entropy).toString('base64') }),
-    dropStreams: () => post('/streams/drop'),
     sync: () => post('/sync'),
     async metrics() {
       const response = await connection.http({ method: 'GET', path: '/metrics' });

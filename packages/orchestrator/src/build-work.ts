@@ -95,6 +95,7 @@ async function prepare(context: Context, work: Capture, launched: { vm: Vm; run:
   const address = launched.run.slot.hostAddress;
   log('info', 'booting');
   await introduce(context, launched, guest.initKey, {
+    occasion: 'booted',
     sandboxId: build.id,
     templateId: build.templateId,
     hostname: 'aenv',
@@ -105,7 +106,6 @@ async function prepare(context: Context, work: Capture, launched: { vm: Vm; run:
   log('info', 'the guest daemon answers');
   await runCommands(context, work, address, request);
   await context.guests.sync(address, guest.initKey);
-  await context.guests.dropStreams(address, guest.initKey);
 }
 
 async function runCommands(

@@ -21,6 +21,7 @@ export const aenvdGuests: GuestPort = {
       await guest.waitHealthy(timeoutMs, signal);
       signal.throwIfAborted();
       await guest.init({
+        dropStreams: identity.occasion === 'woken',
         sandboxId: identity.sandboxId,
         templateId: identity.templateId,
         hostname: identity.hostname,
@@ -34,7 +35,6 @@ export const aenvdGuests: GuestPort = {
         defaultWorkdir: identity.workdir,
       });
     }),
-  dropStreams: (address, initKey) => using(address, { initKey }, (guest) => guest.dropStreams()),
   sync: (address, initKey) => using(address, { initKey }, (guest) => guest.sync()),
   metrics: (address, accessToken) => using(address, { accessToken }, (guest) => guest.metrics()),
   async start(address, { script, user, cwd, tag, timeoutMs, onOutput }) {

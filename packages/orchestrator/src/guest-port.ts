@@ -1,6 +1,13 @@
 /** What the orchestrator asks of a guest daemon; `aenvd` over the network, or a fake in tests. */
 
+/**
+ * woken: it was restored from a memory image, and connections in there lead to clients that are long gone.
+ * booted, adopted: its connections are alive.
+ */
+export type Occasion = 'booted' | 'woken' | 'adopted';
+
 export interface GuestIdentity {
+  occasion: Occasion;
   sandboxId: string;
   templateId: string;
   hostname: string;
@@ -43,8 +50,6 @@ export interface GuestPort {
    * `timeoutMs`. An abort ends it at once: the address may soon be that of another guest.
    */
   greet(address: string, initKey: string, identity: GuestIdentity, options: GreetOptions): Promise<void>;
-  /** Ends all streams, so that none is left open in a memory image. */
-  dropStreams(address: string, initKey: string): Promise<void>;
   /** Writes all file systems to the disk. */
   sync(address: string, initKey: string): Promise<void>;
   metrics(address: string, accessToken?: string): Promise<GuestMetrics>;

@@ -3,9 +3,10 @@
  * work or throws and says in `Live` what is left.
  */
 
-import { AenvError, withDeadline } from '@aenv/std';
+import { AenvError } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
 import type { LogLevel } from './engine.ts';
+import type { Occasion } from './guest-port.ts';
 import { dismantle, introduce, type Launched, launch } from './launch.ts';
 import type { Context } from './options.ts';
 import type { SandboxRow, SandboxTable } from './sandbox-table.ts';
@@ -20,10 +21,9 @@ export interface Live {
   vm?: Vm;
   /** Settles as the operation in progress does. */
   transition?: Promise<void>;
+  /** Settles when the VM of a sandbox that has been paused is gone. */
+  ending?: Promise<void>;
 }
-
-/** A guest that does not answer is paused all the same, with its streams open, milliseconds. */
-const DROP_STREAMS_DEADLINE_MS = 2_000;
 
 export class SandboxWork {
   readonly #context: Context;
@@ -46,7 +46,7 @@ export class SandboxWork {
       const launched = await launch(this.#context, this.#slots, { sandboxId: id, buildId, policy: policyOf(live) });
       await this.#take(live, launched);
       await launched.vm.resume();
-      await this.greet(live, launched);
+      await this.greet(live, launched, 'woken');
       live.row.phase = 'running';
       this.#table.put(live.row);
     } catch (error) {
@@ -59,9 +59,9 @@ export class SandboxWork {
   async save(live: Live): Promise<void> {
     const { vm, row } = live;
     if (!vm || !row.run) throw new AenvError('internal', `sandbox ${row.id} is running without a VM`);
-    const { sandboxStore, clock } = this.#context;
+    const { sandboxStore, clock, onRouteChange } = this.#context;
     try {
-      await this.#dropStreams(live, row.run.slot.hostAddress);
+      onRouteChange(row.id);
       await vm.stop();
       const staged = await sandboxStore.stagePause(row.id);
       const { pages } = await vm.savePause(staged.state, staged.memoryDiff);
@@ -77,26 +77,24 @@ export class SandboxWork {
       await this.#undoSave(live, vm);
       throw AenvError.from(error, 'snapshot_failed');
     }
-    // From here on the saved state is the sandbox, and the VM only what is left of it.
+    // From here on the saved state is the sandbox, and the VM only what is left of it: nobody waits for its end but who
+    // resumes or kills the sandbox.
     live.vm = undefined;
     row.endAt = clock.now();
     row.phase = 'paused';
     this.record(live);
-    await this.#dropRun(live, vm).catch((err: unknown) => {
-      this.#context.logger.error({ err, sandboxId: row.id }, 'the VM of a paused sandbox could not be ended');
-    });
     this.note(live, 'info', 'paused');
+    live.ending = this.#endPaused(live, vm);
   }
 
-  async #dropStreams(live: Live, address: string): Promise<void> {
-    const { guests, logger, onRouteChange } = this.#context;
+  /** Never rejects; what is left is taken up again by the next operation, or the next start of the server. */
+  async #endPaused(live: Live, vm: Vm): Promise<void> {
     try {
-      const dropped = guests.dropStreams(address, guestOf(live).initKey);
-      await withDeadline(dropped, DROP_STREAMS_DEADLINE_MS, 'ending the streams of the guest');
+      await this.#endRun(live, vm);
+      if (live.row.phase === 'paused') this.record(live);
     } catch (err) {
-      logger.warn({ err, sandboxId: live.row.id }, 'paused with open streams: the guest did not answer');
+      this.#context.logger.error({ err, sandboxId: live.row.id }, 'the VM of a paused sandbox could not be ended');
     }
-    onRouteChange(live.row.id);
   }
 
   async #undoSave(live: Live, vm: Vm): Promise<void> {
@@ -145,7 +143,7 @@ export class SandboxWork {
     try {
       await launched.vm.resume();
       await sandboxStore.discardPause(row.id);
-      await this.greet(live, launched);
+      await this.greet(live, launched, 'woken');
     } catch (error) {
       return AenvError.from(error, 'guest_unreachable');
     }
@@ -176,15 +174,21 @@ export class SandboxWork {
   }
 
   async #dropRun(live: Live, vm: Vm | undefined): Promise<void> {
+    await live.ending;
+    await this.#endRun(live, vm);
+  }
+
+  async #endRun(live: Live, vm: Vm | undefined): Promise<void> {
     if (live.row.run) await dismantle(this.#context, this.#slots, live.row.run, vm);
     live.row.run = undefined;
   }
 
-  /** Waits for the guest and tells it who it is. */
-  greet(live: Live, launched: Launched): Promise<void> {
+  /** Waits for the guest and tells it who it is; one that was woken from a memory image forgets the clients in it. */
+  greet(live: Live, launched: Launched, occasion: Occasion): Promise<void> {
     const { row } = live;
     const guest = guestOf(live);
     return introduce(this.#context, launched, guest.initKey, {
+      occasion,
       sandboxId: row.id,
       templateId: row.templateId,
       hostname: row.id,

@@ -173,7 +173,7 @@ export class Sandboxes {
 
   /** Waits for the operations in progress; what they leave running goes on running. */
   async settled(): Promise<void> {
-    await Promise.allSettled([...this.#live.values()].map(({ transition }) => transition));
+    await Promise.allSettled([...this.#live.values()].flatMap(({ transition, ending }) => [transition, ending]));
   }
 
   /** Takes a recorded sandbox back in at the start of the server; with `vm` it runs on, and its guest is greeted anew. */
@@ -184,7 +184,7 @@ export class Sandboxes {
     if (!vm || !row.run) return;
     this.#watch(live, vm);
     // The server may have died between the start of the processors and the greeting.
-    void this.#work.greet(live, { vm, run: row.run }).catch((err: unknown) => {
+    void this.#work.greet(live, { vm, run: row.run }, 'adopted').catch((err: unknown) => {
       this.#context.logger.warn({ err, sandboxId: row.id }, 'the guest of an adopted sandbox does not answer');
     });
   }

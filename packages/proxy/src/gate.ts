@@ -6,7 +6,7 @@ import type { RouteSource } from './routes.ts';
 
 /** Port of the guest daemon; other ports are the user's own. */
 const DAEMON_PORT = 49_983;
-const INTERNAL_ROUTES = new Set(['/init', '/sync', '/streams/drop']);
+const INTERNAL_ROUTES = new Set(['/init', '/sync']);
 /** Requests that may wait for sandboxes to wake at the same time. */
 const MAX_WAITING = 512;
 

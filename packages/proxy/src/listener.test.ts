@@ -178,17 +178,7 @@ test('bytes that are no protocol end the connection, not the server', async () =
 test('what belongs to the host is not there for the outside, however it is written', async () => {
   await using world = await World.open();
   world.route = { kind: 'running', address: '127.0.0.1', secure: false };
-  for (const path of [
-    '/init',
-    '//init',
-    '/init/',
-    '/./init',
-    '/x/../init',
-    '/%69nit',
-    '/init?x',
-    '/sync',
-    '/streams/drop',
-  ]) {
+  for (const path of ['/init', '//init', '/init/', '/./init', '/x/../init', '/%69nit', '/init?x', '/sync']) {
     // biome-ignore format: a list
     const { statusCode, body } = await world.request(49_983, { method: 'POST', path });
     assert.equal(statusCode, 404, path);
