@@ -238,8 +238,9 @@ test('whatever clients do at the same time, no VM is without an owner and everyt
         for (const { id } of orchestrator.listSandboxes({})) {
           await orchestrator.killSandbox(id).catch(codeOf('sandbox_not_found'));
         }
-        await harness.assertNothingLeft();
+        // A sandbox whose VM crashed is cleared away in the background; a server that closes waits for that.
         await orchestrator.close();
+        await harness.assertNothingLeft();
         assert.equal(harness.host.slots.size, 0);
       },
     ),
