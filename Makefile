@@ -20,7 +20,7 @@ setup: ## Install what a server needs (system packages, npm packages, guest daem
 	@tools/setup.sh
 
 serve: setup ## Run the server in the foreground (AENV_LISTEN=HOST:PORT moves it)
-	@exec node apps/server/src/main.ts
+	@exec bin/aenv-server
 
 dev: ## Run the server and restart it when a source file changes
 	@exec node --watch --watch-preserve-output apps/server/src/main.ts

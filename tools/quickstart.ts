@@ -49,7 +49,7 @@ async function healthy(): Promise<boolean> {
 async function startServer(): Promise<ChildProcess> {
   const logFile = join(tmpdir(), `aenv-quickstart-${process.pid}.log`);
   const log = openSync(logFile, 'w');
-  const server = spawn(process.execPath, [join(ROOT, 'apps/server/src/main.ts')], { stdio: ['ignore', log, log] });
+  const server = spawn(join(ROOT, 'bin/aenv-server'), [], { stdio: ['ignore', log, log] });
   closeSync(log);
   try {
     const end = Date.now() + SERVER_START_MS;

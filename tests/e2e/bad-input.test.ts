@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildTemplate, createWorld, type World } from './support/world.ts';
 
-const MAIN = new URL('../../apps/server/src/main.ts', import.meta.url).pathname;
+const SERVER = new URL('../../bin/aenv-server', import.meta.url).pathname;
 
 let world: World;
 
@@ -98,7 +98,7 @@ test('a body that is no JSON, one that is too deep, one that is too large', asyn
 });
 
 /** Starts a server that is expected to give up; returns its exit code and what it said. */
-const startAndFail = (env: Record<string, string>) => runAndFail([process.execPath, MAIN], env);
+const startAndFail = (env: Record<string, string>) => runAndFail([SERVER], env);
 
 function runAndFail(command: string[], env: Record<string, string>): { status: number | null; output: string } {
   const [program = '', ...args] = command;
@@ -133,7 +133,7 @@ test('a machine without QEMU', async () => {
     // In a mount namespace of its own the program is a file that cannot be run.
     const qemu = execFileSync('sh', ['-c', 'command -v qemu-system-x86_64'], { encoding: 'utf8' }).trim();
     const hide = 'mount --bind /dev/null "$0" && exec "$@"';
-    const command = ['unshare', '--mount', 'sh', '-c', hide, qemu, process.execPath, MAIN];
+    const command = ['unshare', '--mount', 'sh', '-c', hide, qemu, SERVER];
     const { status, output } = runAndFail(command, { AENV_HOME: home, AENV_LISTEN: '127.0.0.1:0' });
     assert.notEqual(status, 0);
     assert.match(output, /qemu-system-x86_64: not installed/);

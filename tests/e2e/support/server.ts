@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const MAIN = new URL('../../../apps/server/src/main.ts', import.meta.url).pathname;
+const SERVER = new URL('../../../bin/aenv-server', import.meta.url).pathname;
 const START_TIMEOUT_MS = 60_000;
 
 export interface ServerHandle {
@@ -72,7 +72,7 @@ class TestServer implements ServerHandle {
 
   async start(): Promise<void> {
     const out = openSync(this.#logFile, 'a');
-    this.#child = spawn(process.execPath, [MAIN], { env: this.#env, stdio: ['ignore', out, out] });
+    this.#child = spawn(SERVER, [], { env: this.#env, stdio: ['ignore', out, out] });
     closeSync(out);
     const end = Date.now() + START_TIMEOUT_MS;
     while (!(await this.#healthy())) {

@@ -14,7 +14,7 @@ export function usage(): string {
     return `${flag}\n      ${setting.description}\n      (${setting.env}, default ${defaultText(setting)})`;
   });
   return [
-    'Usage: node apps/server/src/main.ts [--config FILE] [--SETTING VALUE ...]',
+    'Usage: aenv-server [--config FILE] [--SETTING VALUE ...]',
     '',
     `Settings come from flags, then AENV_* variables, then the TOML file (--config, AENV_CONFIG or`,
     `${DEFAULT_CONFIG_FILE}), then the defaults.`,
