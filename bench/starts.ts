@@ -1,4 +1,6 @@
 /** Start, resume and pause, up to the first output of a command. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { homeLayout, SandboxStore } from '@aenv/snapshot';
 import { sleep } from '@aenv/std';
 import type { Bench } from './environment.ts';
@@ -59,9 +61,10 @@ export async function resumeToOutput(bench: Bench): Promise<Result[]> {
     await sleep(VM_END_MS);
     return ms;
   };
+  const [layer = ''] = await readdir(homeLayout(server.home).layers);
   const floor = () => {
     const { state, memoryDiff } = store.saved(sandbox.id);
-    return floorStart(bench, sandbox.token, { disk: store.disk(sandbox.id), state, memoryDiff });
+    return floorStart(bench, sandbox.token, { disk: join(homeLayout(server.home).layers, layer), state, memoryDiff });
   };
   const figures = await alternate(SAMPLES, measured, floor);
   await bench.kill(sandbox);

@@ -18,6 +18,7 @@ const BODIES: Partial<Record<OperationId, unknown>> = {
   requestTemplate: { name: 'new' },
   requestTemplateV2: { alias: 'new' },
   startBuild: { fromImage: 'debian' },
+  rollbackSandbox: { snapshotID: 'nothing' },
 };
 const QUERIES: Partial<Record<OperationId, Record<string, string>>> = { listSandboxMetrics: { sandbox_ids: 'i1' } };
 const smallest = (id: OperationId) => ({ params: NOWHERE, body: BODIES[id], query: QUERIES[id] });

@@ -11,6 +11,7 @@ import { buildHandlers } from './handlers/builds.ts';
 import { logHandlers } from './handlers/logs.ts';
 import { sandboxHandlers } from './handlers/sandboxes.ts';
 import { serverHandlers } from './handlers/server.ts';
+import { snapshotHandlers } from './handlers/snapshots.ts';
 import { templateHandlers } from './handlers/templates.ts';
 
 export interface ApiOptions {
@@ -94,6 +95,7 @@ export function createApi(options: ApiOptions): Api {
   const handlers = {
     ...serverHandlers(engine, options.version),
     ...sandboxHandlers(engine, domain),
+    ...snapshotHandlers(engine, domain),
     ...logHandlers(engine),
     ...templateHandlers(engine),
     ...buildHandlers(engine),

@@ -1,5 +1,5 @@
 /** From the engine's plain data to the shapes of the contract. */
-import type { BuildView, LogEntry, SandboxMetric, SandboxView, TemplateView } from '@aenv/orchestrator';
+import type { BuildView, LogEntry, SandboxMetric, SandboxView, SnapshotView, TemplateView } from '@aenv/orchestrator';
 import type { Schema } from '@aenv/protocol';
 
 /** Deprecated in E2B's API, and the same for every sandbox there. */
@@ -44,6 +44,20 @@ export function sandboxDetail(view: SandboxView, domain: string | null): Schema<
     allowInternetAccess: view.allowInternetAccess,
     domain,
     lifecycle: { autoResume: view.autoResume, onTimeout: view.onTimeout },
+  };
+}
+
+export function snapshot(view: SnapshotView): Schema<'Snapshot'> {
+  return {
+    snapshotID: view.id,
+    names: view.names,
+    sandboxID: view.sandboxId,
+    state: view.state,
+    ...(view.reason === undefined ? {} : { reason: view.reason }),
+    createdAt: time(view.createdAt),
+    cpuCount: view.cpuCount,
+    memoryMB: view.memoryMb,
+    diskSizeMB: view.diskSizeMb,
   };
 }
 

@@ -23,7 +23,10 @@ export function recover({ phase, alive, saved }: Leftover): Recovery {
       return { kind: 'remove', lost: false };
     case 'killing':
       return { kind: 'remove', lost: false };
+    // A capture leaves the VM as it was; a rollback has recorded the VM that counts.
     case 'running':
+    case 'capturing':
+    case 'rolling_back':
       return alive ? { kind: 'adopt' } : { kind: 'remove', lost: true };
     case 'pausing':
       // The VM is the truth as long as it lives: the pause was not reported as done.

@@ -75,7 +75,8 @@ test('after a crash a sandbox with a live VM or a saved state is never thrown aw
     fc.property(phases, fc.boolean(), fc.boolean(), (phase, alive, saved) => {
       const { kind } = recover({ phase, alive, saved });
       if (phase === 'starting' || phase === 'killing') assert.equal(kind, 'remove');
-      else if (phase === 'running' || (phase === 'pausing' && alive)) assert.equal(kind, alive ? 'adopt' : 'remove');
+      else if (['running', 'capturing', 'rolling_back'].includes(phase) || (phase === 'pausing' && alive))
+        assert.equal(kind, alive ? 'adopt' : 'remove');
       else assert.equal(kind, saved ? 'keep_paused' : 'remove');
     }),
   );

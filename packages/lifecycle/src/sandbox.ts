@@ -5,11 +5,30 @@
 
 import type { ErrorCode } from '@aenv/std';
 
-export const SANDBOX_PHASES = ['starting', 'running', 'pausing', 'paused', 'resuming', 'killing'] as const;
+export const SANDBOX_PHASES = [
+  'starting',
+  'running',
+  'pausing',
+  'paused',
+  'resuming',
+  'capturing',
+  'rolling_back',
+  'killing',
+] as const;
 /** `gone` is no phase: a sandbox that is gone has no record. */
 export type SandboxPhase = (typeof SANDBOX_PHASES)[number];
 
-export const OPERATIONS = ['pause', 'resume', 'connect', 'kill', 'set_timeout', 'refresh'] as const;
+export const OPERATIONS = [
+  'pause',
+  'resume',
+  'connect',
+  'snapshot',
+  'fork',
+  'rollback',
+  'kill',
+  'set_timeout',
+  'refresh',
+] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
@@ -39,6 +58,20 @@ function refuse(code: ErrorCode, message: string): Answer {
   return { kind: 'refuse', code, message };
 }
 
+/** Answers to an operation that needs a running VM, and leaves the sandbox running. */
+function whileRunning(phase: SandboxPhase): Record<SandboxPhase, Answer> {
+  return {
+    starting: WAIT,
+    running: begin(phase),
+    pausing: refuse('sandbox_busy', 'the sandbox is being paused'),
+    paused: refuse('sandbox_paused', 'the sandbox is paused; resume it first'),
+    resuming: WAIT,
+    capturing: WAIT,
+    rolling_back: WAIT,
+    killing: GONE,
+  };
+}
+
 /** The whole behaviour in one table; `docs/lifecycle.md` shows it to people. */
 const ANSWERS: Record<Operation, Record<SandboxPhase, Answer>> = {
   pause: {
@@ -47,6 +80,8 @@ const ANSWERS: Record<Operation, Record<SandboxPhase, Answer>> = {
     pausing: JOIN,
     paused: refuse('sandbox_paused', 'the sandbox is paused already'),
     resuming: WAIT,
+    capturing: WAIT,
+    rolling_back: WAIT,
     killing: GONE,
   },
   resume: {
@@ -55,6 +90,8 @@ const ANSWERS: Record<Operation, Record<SandboxPhase, Answer>> = {
     pausing: WAIT,
     paused: begin('resuming'),
     resuming: JOIN,
+    capturing: WAIT,
+    rolling_back: WAIT,
     killing: GONE,
   },
   connect: {
@@ -63,14 +100,21 @@ const ANSWERS: Record<Operation, Record<SandboxPhase, Answer>> = {
     pausing: WAIT,
     paused: begin('resuming'),
     resuming: JOIN,
+    capturing: WAIT,
+    rolling_back: WAIT,
     killing: refuse('conflict', 'the sandbox is being killed'),
   },
+  snapshot: whileRunning('capturing'),
+  fork: whileRunning('capturing'),
+  rollback: whileRunning('rolling_back'),
   kill: {
     starting: WAIT,
     running: begin('killing'),
     pausing: WAIT,
     paused: begin('killing'),
     resuming: WAIT,
+    capturing: WAIT,
+    rolling_back: WAIT,
     killing: JOIN,
   },
   set_timeout: {
@@ -79,6 +123,8 @@ const ANSWERS: Record<Operation, Record<SandboxPhase, Answer>> = {
     pausing: refuse('sandbox_busy', 'the sandbox is being paused'),
     paused: refuse('sandbox_not_found', 'the sandbox is paused and has no timeout'),
     resuming: WAIT,
+    capturing: APPLY,
+    rolling_back: APPLY,
     killing: refuse('conflict', 'the sandbox is being killed'),
   },
   refresh: {
@@ -87,6 +133,8 @@ const ANSWERS: Record<Operation, Record<SandboxPhase, Answer>> = {
     pausing: refuse('sandbox_busy', 'the sandbox is being paused'),
     paused: refuse('sandbox_not_found', 'the sandbox is paused and has no timeout'),
     resuming: WAIT,
+    capturing: APPLY,
+    rolling_back: APPLY,
     killing: refuse('conflict', 'the sandbox is being killed'),
   },
 };
@@ -105,6 +153,10 @@ export function outcome(phase: SandboxPhase, succeeded: boolean): SandboxPhase |
       return succeeded ? 'paused' : 'running';
     case 'resuming':
       return succeeded ? 'running' : 'paused';
+    case 'capturing':
+    case 'rolling_back':
+      // The old VM goes on until the new state is complete.
+      return 'running';
     case 'killing':
       // What could not be removed must not be forgotten: the end is tried again.
       return succeeded ? 'gone' : 'killing';

@@ -66,6 +66,7 @@ export class ConnectedLauncher implements Launcher {
   spawnVm: Launcher['spawnVm'] = (request) => this.#call('spawnVm', request);
   killVm: Launcher['killVm'] = (id, graceMs) => this.#call('killVm', { id, graceMs });
   listVms: Launcher['listVms'] = () => this.#call('listVms', {});
+  giveFile: Launcher['giveFile'] = (id, path) => this.#call('giveFile', { id, path });
   dumpMemory: Launcher['dumpMemory'] = (id, memoryFile, file) => this.#call('dumpMemory', { id, memoryFile, file });
   patchMemory: Launcher['patchMemory'] = (id, memoryFile, file) => this.#call('patchMemory', { id, memoryFile, file });
   seal: Launcher['seal'] = (path) => this.#call('seal', { path });

@@ -38,6 +38,7 @@ class LastingLauncher implements Launcher {
   listSlots: Launcher['listSlots'] = () => this.#repeatable((to) => to.listSlots());
   killVm: Launcher['killVm'] = (...args) => this.#repeatable((to) => to.killVm(...args));
   listVms: Launcher['listVms'] = () => this.#repeatable((to) => to.listVms());
+  giveFile: Launcher['giveFile'] = (...args) => this.#repeatable((to) => to.giveFile(...args));
   dumpMemory: Launcher['dumpMemory'] = async (...args) => (await this.#connected()).dumpMemory(...args);
   patchMemory: Launcher['patchMemory'] = async (...args) => (await this.#connected()).patchMemory(...args);
   seal: Launcher['seal'] = (...args) => this.#repeatable((to) => to.seal(...args));

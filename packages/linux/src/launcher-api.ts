@@ -117,6 +117,8 @@ export interface Launcher {
   /** SIGTERM, then SIGKILL after `graceMs` (0 = at once); returns when the process is gone. No error when it was gone. */
   killVm(id: string, graceMs: number): Promise<void>;
   listVms(): Promise<VmProcess[]>;
+  /** Makes `path` (below AENV_HOME, not sealed) the property of the user that the running VM `id` runs as. */
+  giveFile(id: string, path: string): Promise<void>;
   /** Called for every VMM that ends, however it ends. Returns the function that stops the calls. */
   onVmExit(listener: (exit: VmExit) => void): () => void;
 

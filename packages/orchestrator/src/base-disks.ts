@@ -90,15 +90,14 @@ export class BaseDisks {
       throw new AenvError('conflict', `the build of template '${build.templateId}' is ${build.status}, not ready`);
     }
     const { templateStore } = this.#context;
-    const manifest = await templateStore.manifest(build.id);
+    const { disk } = await templateStore.manifest(build.id);
     const { initKey: _, ...guest } = build.guest;
-    const path = templateStore.files(build.id).disk;
     return {
       disk: {
-        path,
+        path: disk.path,
         format: 'qcow2',
-        sizeMb: Math.max(manifest.diskMb, diskMb),
-        parents: [...manifest.diskParents, path],
+        sizeMb: Math.max(disk.sizeMb, diskMb),
+        parents: [...disk.parents, disk.path],
       },
       guest,
     };

@@ -119,20 +119,30 @@ export class Builds {
     throw new AenvError('template_build_failed', row.reason?.message ?? 'the build failed');
   }
 
-  /** Refuses while a sandbox, another template or a running build needs it. */
+  /**
+   * Deletes a template or snapshot, or with `:TAG` only the builds of that tag. Refuses while a sandbox, another template
+   * or a build in progress needs it.
+   */
   async delete(idOrName: string): Promise<void> {
+    const [, tag] = idOrName.trim().toLowerCase().split(':', 2);
     const templateId = this.#templateId(idOrName);
-    const builds = this.#templates.buildsOf(templateId);
+    const all = this.#templates.buildsOf(templateId);
+    const builds = tag === undefined ? all : all.filter(({ tags }) => tags.includes(tag));
+    if (builds.length === 0) throw new AenvError('template_not_found', `template '${idOrName}' not found`);
     const ids = new Set(builds.map(({ id }) => id));
-    if (builds.some(({ id }) => this.#running.has(id))) {
+    if (builds.some(({ status }) => status === 'building')) {
       throw new AenvError('conflict', `template '${idOrName}' is being built`, {
         remedy: 'Wait until the build ends.',
       });
     }
     refuseInUse(idOrName, 'sandbox', this.#sandboxes.usersOf(ids));
-    refuseInUse(idOrName, 'template', this.#templates.templatesBuiltOn(templateId));
-    this.#templates.deleteTemplate(templateId);
-    for (const id of ids) await this.#context.templateStore.remove(id);
+    refuseInUse(idOrName, 'template', this.#templates.templatesBuiltOn(ids));
+    const { layers, layerStore, templateStore } = this.#context;
+    const held = [...ids].flatMap((id) => layers.of(id));
+    if (builds.length === all.length) this.#templates.deleteTemplate(templateId);
+    else this.#templates.deleteBuilds(ids);
+    for (const id of ids) await templateStore.remove(id);
+    await layerStore.remove(layers.unheld(held));
   }
 
   view(idOrName: string): TemplateView {

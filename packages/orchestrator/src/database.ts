@@ -28,8 +28,10 @@ const MIGRATIONS = [
     cpu_count INTEGER NOT NULL,
     memory_mb INTEGER NOT NULL,
     disk_mb INTEGER,
-    -- The build whose disk this one's stands on.
+    -- The build whose disk (for a snapshot also: whose memory) this one's stands on.
     base_build_id TEXT REFERENCES builds (id),
+    -- Set for a snapshot.
+    source_sandbox_id TEXT,
     -- Tags that name the build once it is ready.
     tags_json TEXT NOT NULL,
     guest_json TEXT,
@@ -56,14 +58,27 @@ const MIGRATIONS = [
     id TEXT PRIMARY KEY,
     template_id TEXT NOT NULL REFERENCES templates (id),
     build_id TEXT NOT NULL REFERENCES builds (id),
-    phase TEXT NOT NULL CHECK (phase IN ('starting', 'running', 'pausing', 'paused', 'resuming', 'killing')),
+    phase TEXT NOT NULL CHECK (phase IN
+      ('starting', 'running', 'pausing', 'paused', 'resuming', 'capturing', 'rolling_back', 'killing')),
     started_at INTEGER NOT NULL,
     end_at INTEGER NOT NULL,
     settings_json TEXT NOT NULL,
     token TEXT,
-    run_json TEXT
+    run_json TEXT,
+    -- Disk layers over the build's disk, bottom first; the last one takes the guest's writes.
+    layers_json TEXT NOT NULL,
+    -- The sandbox that it was forked from.
+    parent_id TEXT
   ) STRICT;
   CREATE INDEX sandboxes_by_build ON sandboxes (build_id);
+
+  -- Who needs which disk layer: ids of sandboxes and builds, and of operations in progress.
+  CREATE TABLE layers (
+    layer TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    PRIMARY KEY (layer, holder)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX layers_by_holder ON layers (holder);
 
   CREATE TABLE sandbox_logs (
     seq INTEGER PRIMARY KEY,

@@ -4,6 +4,8 @@
  * Every method rejects with an AenvError; the codes worth naming are given at each.
  */
 
+import type { AenvError } from '@aenv/std';
+
 export type SandboxState = 'running' | 'paused';
 export type OnTimeout = 'kill' | 'pause';
 
@@ -142,6 +144,35 @@ export interface BuildStart {
   diskSizeMb?: number;
 }
 
+export type SnapshotState = 'creating' | 'ready' | 'failed';
+
+export interface SnapshotView {
+  /** What a start names: `TEMPLATE-ID:TAG` or `NAME:TAG`. */
+  id: string;
+  names: string[];
+  templateId: string;
+  /** The sandbox that it was taken of. */
+  sandboxId: string;
+  state: SnapshotState;
+  createdAt: number;
+  cpuCount: number;
+  memoryMb: number;
+  diskSizeMb: number;
+  /** Why it failed. */
+  reason?: string;
+}
+
+export interface SnapshotFilter {
+  sandboxId?: string;
+  /** Id or name; with a tag only that one. */
+  name?: string;
+  /** Default: those that are ready. */
+  states?: SnapshotState[];
+}
+
+/** The outcome of one child of a fork. */
+export type ForkResult = { sandbox: SandboxView } | { error: AenvError };
+
 /** Where the proxy finds a sandbox. */
 export type SandboxRoute =
   | { kind: 'running'; address: string; secure: boolean }
@@ -183,6 +214,21 @@ export interface Engine {
   sandboxLogs(id: string): Promise<LogEntry[]>;
   /** For the proxy; cheap, called for each connection. */
   route(id: string): SandboxRoute;
+
+  /**
+   * Copies a running sandbox, which goes on at once. `name` is `NAME` or `NAME:TAG`. `sandbox_not_found`,
+   * `sandbox_paused`, `conflict` (the name is a template's), `snapshot_failed` (then the sandbox runs on).
+   */
+  createSnapshot(id: string, name?: string): Promise<SnapshotView>;
+  /** Newest first. */
+  listSnapshots(filter: SnapshotFilter): SnapshotView[];
+  /** `count` new sandboxes (1 to 100) with the state of a running one. Errors as of `createSnapshot`. */
+  forkSandbox(id: string, request: { count: number; timeoutSeconds: number }): Promise<ForkResult[]>;
+  /**
+   * Puts a snapshot's state in the place of a running sandbox's, under the same id. `template_not_found`, `conflict` (no
+   * snapshot, or not ready), `restore_failed` (then the sandbox runs on as it was).
+   */
+  rollbackSandbox(id: string, snapshot: string): Promise<SandboxView>;
 
   /** Registers a template with a build in state `waiting`. */
   createTemplate(request: NewTemplate): TemplateView;

@@ -1,6 +1,8 @@
 /** Every step of the life of a sandbox fails once, and the server dies once before and after each of them. */
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { homeLayout } from '@aenv/snapshot';
 import { AenvError } from '@aenv/std';
 import type { Orchestrator } from './orchestrator.ts';
 import { Connection } from './testing/fake-host.ts';
@@ -17,12 +19,16 @@ interface Progress {
 
 const MEMORY = 41;
 
-/** create → write to its memory → pause → resume → kill, and how far it came. */
+/** create → write to its memory → copy it in all ways → pause → resume → kill, and how far it came. */
 async function life(harness: Harness, orchestrator: Orchestrator, progress: Progress): Promise<void> {
   const { id } = await orchestrator.createSandbox({ ...SETTINGS, template: 'base' });
   progress.id = id;
   for (const vm of harness.host.vms.values()) vm.value = MEMORY;
   progress.value = MEMORY;
+  const snapshot = await orchestrator.createSnapshot(id);
+  const copies = await orchestrator.forkSandbox(id, { count: 1, timeoutSeconds: 300 });
+  for (const copy of copies) if ('error' in copy) throw copy.error;
+  await orchestrator.rollbackSandbox(id, snapshot.id);
   await orchestrator.pauseSandbox(id);
   await orchestrator.resumeSandbox(id, 300);
   progress.killing = true;
@@ -44,19 +50,30 @@ async function countCalls(): Promise<{ first: number; last: number }> {
 /** The sandbox is there with its memory, or it may be gone; either way it can be deleted and then nothing is left. */
 async function assertSound(harness: Harness, orchestrator: Orchestrator, { id, value, killing }: Progress) {
   const present = orchestrator.listSandboxes({}).map((view) => view.id);
-  const expected = id === undefined || killing ? present : [id];
-  assert.deepEqual(present, expected, 'a promised sandbox is lost, or there is one that nobody was promised');
+  if (id !== undefined && !killing) assert.ok(present.includes(id), 'a promised sandbox is lost');
+  const copies = orchestrator.listSnapshots({}).map((snapshot) => snapshot.id);
+  for (const copy of copies) {
+    // Whatever became of its source, a snapshot that is ready starts, and has what was in memory.
+    const { id: started } = await orchestrator.createSandbox({ ...SETTINGS, template: copy });
+    assert.equal(memoryOf(harness, started), MEMORY, 'the snapshot holds another memory');
+    await orchestrator.killSandbox(started);
+  }
   for (const view of orchestrator.listSandboxes({})) {
     const { sandbox } = await orchestrator.connectSandbox(view.id, 300);
     assert.equal(sandbox.state, 'running');
-    const [vm] = [...harness.host.vms.values()];
-    if (value !== undefined) assert.equal(vm?.value, value, 'the memory is not what it was');
+    if (value !== undefined) assert.equal(memoryOf(harness, view.id), value, 'the memory is not what it was');
     await orchestrator.killSandbox(view.id);
   }
   // An end that failed is hidden, and succeeds when it is asked for again.
   if (killing && id !== undefined) await orchestrator.killSandbox(id).catch(() => {});
+  for (const copy of copies) await orchestrator.deleteTemplate(copy);
+  const { layers } = homeLayout(harness.root);
+  assert.deepEqual(await readdir(layers), [], 'disk layers are left');
   await harness.assertNothingLeft();
 }
+
+const memoryOf = (harness: Harness, id: string) =>
+  [...harness.host.vms.values()].find(({ record }) => record.id.startsWith(`${id}-`))?.value;
 
 describe('faults', async () => {
   const { first, last } = await countCalls();

@@ -16,8 +16,10 @@ const GUEST_DEADLINE_MS = 30_000;
 export interface LaunchRequest {
   sandboxId: string;
   buildId: string;
+  /** The layer that takes the guest's writes. */
+  diskFile: string;
   policy: EgressPolicy;
-  /** Absent: as the template was captured. */
+  /** Absent: as the build was captured. */
   saved?: SavedState;
 }
 
@@ -28,7 +30,7 @@ export interface Launched {
 
 /** Restores a VM with its processors stopped. When it fails, nothing of it is left. */
 export async function launch(context: Context, slots: SlotPool, request: LaunchRequest): Promise<Launched> {
-  const { machine } = await context.templateStore.manifest(request.buildId);
+  const { machine, memory } = await context.templateStore.manifest(request.buildId);
   if (machine.driver !== context.driver.name) {
     throw new AenvError(
       'restore_failed',
@@ -38,7 +40,7 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
       },
     );
   }
-  const files = context.templateStore.files(request.buildId);
+  const memoryDiff = request.saved?.memoryDiff ?? memory.diff;
   const slot = await slots.take(request.policy);
   const id = `${request.sandboxId}-${randomBase36(4)}`;
   const directory = join(context.home.vms, id);
@@ -48,13 +50,13 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
       slot,
       resources: { cpus: machine.cpus, memoryMb: machine.memoryMb },
       directory,
-      memoryFile: files.memory,
-      diskFile: context.sandboxStore.disk(request.sandboxId),
+      memoryFile: memory.base,
+      diskFile: request.diskFile,
       kernel: machine.kernel,
       initramfs: machine.initramfs,
       kernelArguments: machine.kernelArguments,
-      stateFile: request.saved?.state ?? files.state,
-      ...(request.saved ? { memoryDiff: request.saved.memoryDiff } : {}),
+      stateFile: request.saved?.state ?? context.templateStore.files(request.buildId).state,
+      ...(memoryDiff === undefined ? {} : { memoryDiff }),
     });
     return { vm, run: { slot, vm: vm.record } };
   } catch (error) {

@@ -1,11 +1,12 @@
 /** What the orchestrator is made of; the server fills it in, tests fill in fakes. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { Launcher } from '@aenv/linux';
-import type { Home, SandboxStore, TemplateStore } from '@aenv/snapshot';
+import type { Home, LayerStore, SandboxStore, TemplateStore } from '@aenv/snapshot';
 import type { Clock, Logger } from '@aenv/std';
 import type { VmmDriver } from '@aenv/vmm';
 import type { DoctorFinding } from './engine.ts';
 import type { GuestPort } from './guest-port.ts';
+import type { LayerTable } from './layer-table.ts';
 
 export interface MachineParts {
   kernel: string;
@@ -44,4 +45,6 @@ export interface Context extends OrchestratorOptions {
   database: DatabaseSync;
   templateStore: TemplateStore;
   sandboxStore: SandboxStore;
+  layerStore: LayerStore;
+  layers: LayerTable;
 }

@@ -219,7 +219,18 @@ describe('templates', () => {
 });
 
 test('whatever clients do at the same time, no VM is without an owner and everything can be deleted', async () => {
-  const operation = fc.constantFrom('create', 'pause', 'resume', 'connect', 'kill', 'crash_vm', 'timeout');
+  const operation = fc.constantFrom(
+    'create',
+    'pause',
+    'resume',
+    'connect',
+    'snapshot',
+    'fork',
+    'rollback',
+    'kill',
+    'crash_vm',
+    'timeout',
+  );
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(operation, fc.nat(3), fc.nat(3)), { minLength: 1, maxLength: 25 }),
@@ -254,6 +265,7 @@ const ALLOWED = new Set([
   'sandbox_not_paused',
   'sandbox_busy',
   'conflict',
+  'template_not_found',
   // Where a VM is made to crash in the middle:
   'snapshot_failed',
   'restore_failed',
@@ -274,7 +286,12 @@ async function perform(
     else if (name === 'pause') await orchestrator.pauseSandbox(id);
     else if (name === 'resume') await orchestrator.resumeSandbox(id, 300);
     else if (name === 'connect') await orchestrator.connectSandbox(id, 300);
-    else if (name === 'kill') await orchestrator.killSandbox(id);
+    else if (name === 'snapshot') await orchestrator.createSnapshot(id, `s${which}`);
+    else if (name === 'rollback') await orchestrator.rollbackSandbox(id, `s${which}`);
+    else if (name === 'fork') {
+      const results = await orchestrator.forkSandbox(id, { count: 1 + which, timeoutSeconds: 300 });
+      for (const result of results) if ('error' in result) throw result.error;
+    } else if (name === 'kill') await orchestrator.killSandbox(id);
     else if (name === 'timeout') await orchestrator.setTimeout(id, 1 + which);
     else harness.host.endVm([...harness.host.vms.keys()][which] ?? '', 'vmm_crash');
   } catch (error) {

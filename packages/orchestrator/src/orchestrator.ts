@@ -1,5 +1,5 @@
 /** Puts the parts together and offers them as the `Engine`. */
-import { prepareHome, SandboxStore, TemplateStore } from '@aenv/snapshot';
+import { LayerStore, prepareHome, SandboxStore, TemplateStore } from '@aenv/snapshot';
 import { AenvError } from '@aenv/std';
 import { Builds } from './builds.ts';
 import { consoleTail } from './console.ts';
@@ -10,17 +10,22 @@ import type {
   DoctorReport,
   Engine,
   EngineStats,
+  ForkResult,
   LogEntry,
   SandboxFilter,
   SandboxMetric,
   SandboxView,
+  SnapshotFilter,
+  SnapshotView,
 } from './engine.ts';
+import { LayerTable } from './layer-table.ts';
 import { MetricsHistory } from './metrics-history.ts';
 import { OperationStats } from './operation-stats.ts';
 import type { Context, OrchestratorOptions } from './options.ts';
 import { type RecoveryReport, recoverState } from './recovery.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { SlotPool } from './slot-pool.ts';
+import { Snapshots } from './snapshots.ts';
 import { TemplateTable } from './template-table.ts';
 
 /** How often timeouts are looked at, milliseconds. */
@@ -30,9 +35,12 @@ const METRICS_MS = 60_000;
 /** Opens the state below `options.home`, recovers what an earlier server has left, and starts to work. */
 export async function createOrchestrator(options: OrchestratorOptions): Promise<Orchestrator> {
   await prepareHome(options.home);
+  const database = openDatabase(options.home.database);
   const context: Context = {
     ...options,
-    database: openDatabase(options.home.database),
+    database,
+    layers: new LayerTable(database),
+    layerStore: new LayerStore(options.home, options.launcher),
     templateStore: new TemplateStore(options.home, options.launcher),
     sandboxStore: new SandboxStore(options.home),
   };
@@ -40,10 +48,11 @@ export async function createOrchestrator(options: OrchestratorOptions): Promise<
   const templates = new TemplateTable(context.database);
   const sandboxes = new Sandboxes(context, templates, slots);
   const builds = new Builds(context, templates, slots, sandboxes);
+  const snapshots = new Snapshots(context, templates, sandboxes);
   try {
     const recovered = await recoverState(context, sandboxes, templates);
     slots.refill();
-    return new Orchestrator({ context, slots, templates, sandboxes, builds, recovered });
+    return new Orchestrator({ context, slots, templates, sandboxes, builds, snapshots, recovered });
   } catch (error) {
     context.database.close();
     throw error;
@@ -56,6 +65,7 @@ interface Parts {
   templates: TemplateTable;
   sandboxes: Sandboxes;
   builds: Builds;
+  snapshots: Snapshots;
   recovered: RecoveryReport;
 }
 
@@ -134,6 +144,25 @@ export class Orchestrator implements Engine {
     });
   }
 
+  createSnapshot(id: string, name?: string): Promise<SnapshotView> {
+    return this.#operation('snapshot', () => this.#parts.snapshots.create(id, name));
+  }
+
+  listSnapshots(filter: SnapshotFilter): SnapshotView[] {
+    return this.#parts.snapshots.list(filter);
+  }
+
+  forkSandbox(id: string, { count, timeoutSeconds }: { count: number; timeoutSeconds: number }): Promise<ForkResult[]> {
+    return this.#operation('fork', () => this.#parts.snapshots.fork(id, count, timeoutSeconds));
+  }
+
+  rollbackSandbox(id: string, snapshot: string): Promise<SandboxView> {
+    return this.#operation('rollback', async () => {
+      await this.#parts.sandboxes.rollback(id, this.#parts.snapshots.find(snapshot));
+      return this.getSandbox(id);
+    });
+  }
+
   setTimeout(id: string, timeoutSeconds: number): Promise<void> {
     return this.#parts.sandboxes.setTimeout(id, timeoutSeconds);
   }
@@ -193,6 +222,7 @@ export class Orchestrator implements Engine {
     this.#closing = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#parts.builds.close();
+    await this.#parts.snapshots.settled();
     await this.#parts.sandboxes.settled();
     await this.#parts.slots.close();
     this.#parts.context.database.close();

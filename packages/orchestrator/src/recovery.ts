@@ -3,11 +3,11 @@
  * can go on from, however it ended. Nothing that a record names is thrown away as long as it can be used.
  */
 import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { recover } from '@aenv/lifecycle';
 import type { Vm, VmRecord } from '@aenv/vmm';
 import type { Context } from './options.ts';
-import type { SandboxRow } from './sandbox-table.ts';
+import { type SandboxRow, topOf } from './sandbox-table.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { TemplateTable } from './template-table.ts';
 
@@ -93,11 +93,19 @@ async function recoverSandbox(
     return undefined;
   }
   row.phase = 'running';
+  takeDiskOf(row, vm);
   await sandboxStore.discardStagedPause(row.id);
   await sandboxStore.discardPause(row.id);
   sandboxes.readopt(row, build, vm);
   report.adopted += 1;
   return vm;
+}
+
+/** The server may have died between a seal on the disk and the record of it; the VM knows where its writes go. */
+function takeDiskOf(row: SandboxRow, vm: Vm): void {
+  const top = basename(vm.record.diskFile, '.qcow2');
+  if (top !== topOf(row)) row.layers = [...row.layers, top];
+  if (row.run) row.run = { ...row.run, vm: vm.record };
 }
 
 /** A VM that cannot be reached is ended with those that nobody owns: one bad VM must not keep the server from starting. */
@@ -142,7 +150,7 @@ async function removeUnownedVms(
 }
 
 async function removeUnownedFiles(
-  { templateStore, sandboxStore, home }: Context,
+  { templateStore, sandboxStore, layerStore, layers, home }: Context,
   sandboxes: Sandboxes,
   templates: TemplateTable,
   owned: ReadonlyMap<string, number>,
@@ -150,8 +158,17 @@ async function removeUnownedFiles(
 ): Promise<void> {
   const ready = templates.builds().filter(({ status }) => status === 'ready');
   const builds = await templateStore.removeUnowned(new Set(ready.map(({ id }) => id)));
-  const directories = await sandboxStore.removeUnowned(new Set(sandboxes.table.all().map(({ id }) => id)));
+  const rows = sandboxes.table.all();
+  for (const { id, layers: used } of rows) {
+    layers.release(
+      id,
+      layers.of(id).filter((layer) => !used.includes(layer)),
+    );
+  }
+  const held = layers.keep(new Set([...ready, ...rows].map(({ id }) => id)));
+  const unheld = await layerStore.removeUnowned(held);
+  const directories = await sandboxStore.removeUnowned(new Set(rows.map(({ id }) => id)));
   const runs = (await readdir(home.vms)).filter((name) => !owned.has(name));
   for (const name of runs) await rm(join(home.vms, name), { recursive: true, force: true });
-  report.removed += builds.length + directories.length + runs.length;
+  report.removed += builds.length + directories.length + unheld.length + runs.length;
 }

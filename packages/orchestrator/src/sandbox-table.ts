@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { EndCause, SandboxPhase } from '@aenv/lifecycle';
 import type { Slot } from '@aenv/linux';
+import { AenvError } from '@aenv/std';
 import type { VmRecord } from '@aenv/vmm';
 import { transaction } from './database.ts';
 import type { LogEntry, SandboxSettings } from './engine.ts';
@@ -23,6 +24,17 @@ export interface SandboxRow {
   /** Access token of aenvd for secure sandboxes. */
   token?: string;
   run?: Run;
+  /** Disk layers over the build's disk, bottom first; the last one takes the guest's writes. */
+  layers: string[];
+  /** The sandbox that it was forked from. */
+  parentId?: string;
+}
+
+/** The layer that takes the guest's writes. */
+export function topOf({ layers }: Pick<SandboxRow, 'layers'>): string {
+  const top = layers.at(-1);
+  if (top === undefined) throw new AenvError('internal', 'a sandbox without a disk');
+  return top;
 }
 
 export interface EndedSandbox {
@@ -45,6 +57,8 @@ interface RawRow {
   settings_json: string;
   token: string | null;
   run_json: string | null;
+  layers_json: string;
+  parent_id: string | null;
 }
 
 function fromRaw(raw: RawRow): SandboxRow {
@@ -58,6 +72,8 @@ function fromRaw(raw: RawRow): SandboxRow {
     settings: JSON.parse(raw.settings_json) as SandboxSettings,
     ...(raw.token === null ? {} : { token: raw.token }),
     ...(raw.run_json === null ? {} : { run: JSON.parse(raw.run_json) as Run }),
+    layers: JSON.parse(raw.layers_json) as string[],
+    ...(raw.parent_id === null ? {} : { parentId: raw.parent_id }),
   };
 }
 
@@ -70,9 +86,10 @@ export class SandboxTable {
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#put = database.prepare(`
-      INSERT INTO sandboxes (id, template_id, build_id, phase, started_at, end_at, settings_json, token, run_json)
-      VALUES (:id, :template, :build, :phase, :started, :end, :settings, :token, :run)
-      ON CONFLICT (id) DO UPDATE SET phase = excluded.phase, started_at = excluded.started_at, end_at = excluded.end_at,
+      INSERT INTO sandboxes (id, template_id, build_id, phase, started_at, end_at, settings_json, token, run_json,
+        layers_json, parent_id)
+      VALUES (:id, :template, :build, :phase, :started, :end, :settings, :token, :run, :layers, :parent)
+      ON CONFLICT (id) DO UPDATE SET build_id = excluded.build_id, layers_json = excluded.layers_json, phase = excluded.phase, started_at = excluded.started_at, end_at = excluded.end_at,
         settings_json = excluded.settings_json, run_json = excluded.run_json`);
     this.#addLog = database.prepare('INSERT INTO sandbox_logs (sandbox_id, entry_json) VALUES (?, ?)');
     this.#trimLogs = database.prepare(
@@ -96,6 +113,8 @@ export class SandboxTable {
       settings: JSON.stringify(row.settings),
       token: row.token ?? null,
       run: row.run ? JSON.stringify(row.run) : null,
+      layers: JSON.stringify(row.layers),
+      parent: row.parentId ?? null,
     });
   }
 
@@ -104,6 +123,7 @@ export class SandboxTable {
     transaction(this.#database, () => {
       this.#database.prepare('DELETE FROM sandboxes WHERE id = ?').run(id);
       this.#database.prepare('DELETE FROM sandbox_logs WHERE sandbox_id = ?').run(id);
+      this.#database.prepare('DELETE FROM layers WHERE holder = ?').run(id);
       this.#database
         .prepare('INSERT OR REPLACE INTO ended (sandbox_id, at, cause) VALUES (?, ?, ?)')
         .run(id, at, cause);

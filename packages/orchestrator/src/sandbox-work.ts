@@ -3,13 +3,15 @@
  * work or throws and says in `Live` what is left.
  */
 
-import { AenvError } from '@aenv/std';
+import { MANIFEST_VERSION, type SavedState } from '@aenv/snapshot';
+import { AenvError, newLayerId } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
+import { checkpoint } from './checkpoint.ts';
 import type { LogLevel } from './engine.ts';
 import type { Occasion } from './guest-port.ts';
 import { dismantle, introduce, type Launched, launch } from './launch.ts';
 import type { Context } from './options.ts';
-import type { SandboxRow, SandboxTable } from './sandbox-table.ts';
+import { type Run, type SandboxRow, type SandboxTable, topOf } from './sandbox-table.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { BuildRow, GuestSettings } from './template-table.ts';
 
@@ -25,6 +27,17 @@ export interface Live {
   ending?: Promise<void>;
 }
 
+/** What a sandbox starts from: a build, or the state of a running sandbox. */
+export interface Origin {
+  build: BuildRow;
+  /** Sealed layers between the build's disk and the new one, bottom first. */
+  layers: string[];
+  /** An empty layer over the last of them. */
+  emptyLayer: string;
+  /** Absent: as the build was captured. */
+  saved?: SavedState;
+}
+
 export class SandboxWork {
   readonly #context: Context;
   readonly #table: SandboxTable;
@@ -37,13 +50,19 @@ export class SandboxWork {
   }
 
   /** Leaves it to the caller to tear down what a failure has left. */
-  async start(live: Live): Promise<void> {
+  async start(live: Live, { emptyLayer, saved }: Origin): Promise<void> {
     const { id, buildId } = live.row;
-    const { sandboxStore, templateStore } = this.#context;
+    const { sandboxStore, layerStore } = this.#context;
     try {
       await sandboxStore.create(id);
-      await templateStore.cloneDisk(buildId, sandboxStore.disk(id));
-      const launched = await launch(this.#context, this.#slots, { sandboxId: id, buildId, policy: policyOf(live) });
+      await layerStore.clone(topOf(live.row), emptyLayer);
+      const launched = await launch(this.#context, this.#slots, {
+        sandboxId: id,
+        buildId,
+        diskFile: layerStore.path(topOf(live.row)),
+        policy: policyOf(live),
+        ...(saved ? { saved } : {}),
+      });
       await this.#take(live, launched);
       await launched.vm.resume();
       await this.greet(live, launched, 'woken');
@@ -66,7 +85,7 @@ export class SandboxWork {
       const staged = await sandboxStore.stagePause(row.id);
       const { pages } = await vm.savePause(staged.state, staged.memoryDiff);
       await sandboxStore.publishPause(row.id, {
-        version: 1,
+        version: MANIFEST_VERSION,
         kind: 'pause',
         sandboxId: row.id,
         createdAt: clock.now(),
@@ -123,6 +142,7 @@ export class SandboxWork {
       launched = await launch(this.#context, this.#slots, {
         sandboxId: row.id,
         buildId: row.buildId,
+        diskFile: this.#context.layerStore.path(topOf(row)),
         policy: policyOf(live),
         saved: sandboxStore.saved(row.id),
       });
@@ -157,7 +177,86 @@ export class SandboxWork {
     this.#context.onRouteChange(row.id);
     await this.#dropRun(live, vm);
     live.vm = undefined;
-    await this.#context.sandboxStore.remove(row.id);
+    const { sandboxStore, layerStore, layers } = this.#context;
+    await layerStore.remove(layers.onlyOf(row.id));
+    await sandboxStore.remove(row.id);
+  }
+
+  /**
+   * Saves the state of a running sandbox to `into`; `holder` holds the sealed layers of its disk, which are returned.
+   * After a failure the sandbox runs on; `live.vm` is absent when it cannot.
+   */
+  async capture(live: Live, holder: string, into: SavedState): Promise<string[]> {
+    const sealed = [...live.row.layers];
+    const { run, top } = await checkpoint(this.#context, live, holder, into);
+    live.row.layers = [...sealed, top];
+    live.row.run = run;
+    this.record(live);
+    await this.#context.layerStore.seal(topOf({ layers: sealed }));
+    this.note(live, 'info', 'captured');
+    return sealed;
+  }
+
+  /**
+   * Puts the state of `origin` in the place of what runs. Until the new VM is recorded a failure changes nothing; from then
+   * on it is the sandbox, and an error is about its guest.
+   */
+  async rollBack(live: Live, origin: Origin): Promise<void> {
+    const { row } = live;
+    const before = { vm: live.vm, run: row.run, layers: row.layers };
+    const launched = await this.#launchBeside(live, origin);
+    this.#context.onRouteChange(row.id);
+    const drop = () => this.#dropBefore(live, before);
+    await drop()
+      .catch(drop)
+      .catch((err: unknown) => {
+        this.#context.logger.error({ err, sandboxId: row.id }, 'what a rollback replaced stays until the next start');
+      });
+    try {
+      await launched.vm.resume();
+      await this.greet(live, launched, 'woken');
+    } catch (error) {
+      throw AenvError.from(error, 'guest_unreachable');
+    }
+    this.note(live, 'info', 'rolled back');
+  }
+
+  async #launchBeside(live: Live, { build, emptyLayer }: Origin): Promise<Launched> {
+    const { layerStore, layers } = this.#context;
+    const { row } = live;
+    const before = { buildId: row.buildId, layers: row.layers, run: row.run };
+    const top = newLayerId();
+    layers.hold(row.id, [top]);
+    try {
+      await layerStore.clone(top, emptyLayer);
+      const launched = await launch(this.#context, this.#slots, {
+        sandboxId: row.id,
+        buildId: build.id,
+        diskFile: layerStore.path(top),
+        policy: policyOf(live),
+      });
+      Object.assign(row, { buildId: build.id, layers: [top], run: launched.run });
+      try {
+        this.#table.put(row);
+      } catch (error) {
+        await dismantle(this.#context, this.#slots, launched.run, launched.vm);
+        throw error;
+      }
+      Object.assign(live, { build, vm: launched.vm });
+      return launched;
+    } catch (error) {
+      Object.assign(row, before);
+      await layerStore.remove([top]);
+      layers.release(row.id, [top]);
+      throw AenvError.from(error, 'restore_failed');
+    }
+  }
+
+  async #dropBefore(live: Live, before: { vm?: Vm; run?: Run; layers: string[] }): Promise<void> {
+    const { layerStore, layers } = this.#context;
+    if (before.run) await dismantle(this.#context, this.#slots, before.run, before.vm);
+    await layerStore.remove(layers.onlyOf(live.row.id, before.layers));
+    layers.release(live.row.id, before.layers);
   }
 
   /** Records a VM as that of the sandbox, before it runs; a VM that cannot be recorded is ended. */

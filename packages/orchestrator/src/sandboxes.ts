@@ -1,11 +1,12 @@
 /** Sandboxes: runs the lifecycle. Every change of phase is recorded before what it announces is done. */
 import { answer, due, type EndCause, isSettled, type Operation, outcome, type SandboxPhase } from '@aenv/lifecycle';
-import { AenvError, newSandboxId, newSecret } from '@aenv/std';
+import type { SavedState } from '@aenv/snapshot';
+import { AenvError, newLayerId, newSandboxId, newSecret } from '@aenv/std';
 import type { Vm, VmEnd } from '@aenv/vmm';
 import type { SandboxFilter, SandboxRoute, SandboxSettings, SandboxView } from './engine.ts';
 import type { Context } from './options.ts';
 import { type SandboxRow, SandboxTable } from './sandbox-table.ts';
-import { type Live, SandboxWork } from './sandbox-work.ts';
+import { type Live, type Origin, SandboxWork } from './sandbox-work.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { BuildRow, TemplateTable } from './template-table.ts';
 import { matches, sandboxRoute, sandboxView } from './views.ts';
@@ -18,6 +19,14 @@ export interface RunningGuest {
   id: string;
   address: string;
   token?: string;
+}
+
+/** The state of a sandbox that went on. */
+export interface Captured {
+  build: BuildRow;
+  /** Sealed layers over the build's disk, bottom first. */
+  layers: string[];
+  settings: SandboxSettings;
 }
 
 export class Sandboxes {
@@ -86,9 +95,15 @@ export class Sandboxes {
 
   // ---- operations
 
-  async create(build: BuildRow, settings: SandboxSettings): Promise<SandboxView> {
+  /** A new sandbox from a ready build. */
+  create(build: BuildRow, settings: SandboxSettings): Promise<SandboxView> {
+    return this.createFrom(this.#origin(build), settings);
+  }
+
+  async createFrom(origin: Origin, settings: SandboxSettings, parentId?: string): Promise<SandboxView> {
     this.#checkTimeout(settings.timeoutSeconds);
     this.#checkRoom();
+    const { build } = origin;
     const now = this.#context.clock.now();
     const live: Live = {
       build,
@@ -100,10 +115,13 @@ export class Sandboxes {
         startedAt: now,
         endAt: now + settings.timeoutSeconds * 1000,
         settings,
+        layers: [...origin.layers, newLayerId()],
         ...(settings.secure ? { token: newSecret() } : {}),
+        ...(parentId === undefined ? {} : { parentId }),
       },
     };
-    await this.#transition(live, 'starting', 'start_failed', () => this.#work.start(live));
+    this.#context.layers.hold(live.row.id, live.row.layers);
+    await this.#transition(live, 'starting', 'start_failed', () => this.#work.start(live, origin));
     this.#templates.countSpawn(build.templateId, now);
     return this.#view(live);
   }
@@ -140,6 +158,38 @@ export class Sandboxes {
       guestError = await this.#work.restore(live, timeoutSeconds);
     });
     if (guestError !== undefined) throw guestError;
+  }
+
+  /**
+   * Saves the state of a running sandbox to `into` and lets it go on. `holder` holds what its disk stands on. Returns what
+   * sandboxes with this state start from; the empty layer is the caller's to make.
+   */
+  async capture(id: string, operation: 'snapshot' | 'fork', holder: string, into: SavedState): Promise<Captured> {
+    let captured: Captured | undefined;
+    await this.#perform(id, operation, (live) =>
+      this.#transition(live, 'capturing', 'vmm_crash', async () => {
+        const layers = await this.#work.capture(live, holder, into);
+        captured = { build: live.build, layers, settings: live.row.settings };
+      }),
+    );
+    if (!captured) throw new AenvError('internal', `the state of sandbox ${id} was not captured`);
+    return captured;
+  }
+
+  /** Takes a running sandbox back to the state of `build`, under the same id. */
+  async rollback(id: string, build: BuildRow): Promise<void> {
+    await this.#perform(id, 'rollback', (live) =>
+      this.#transition(live, 'rolling_back', 'vmm_crash', () => this.#work.rollBack(live, this.#origin(build))),
+    );
+  }
+
+  /** The build that the sandbox stands on. */
+  buildOf(id: string): BuildRow {
+    return this.#visible(id).build;
+  }
+
+  #origin(build: BuildRow): Origin {
+    return { build, layers: [], emptyLayer: this.#context.templateStore.files(build.id).emptyLayer };
   }
 
   async setTimeout(id: string, timeoutSeconds: number): Promise<void> {
@@ -251,8 +301,8 @@ export class Sandboxes {
   }
 
   async #failed(live: Live, phase: SandboxPhase, cause: EndCause, error: unknown): Promise<never> {
-    // A failed pause leaves a sandbox that runs, unless its VM is what failed.
-    const vmLost = phase === 'pausing' && live.vm === undefined;
+    // A failure leaves a sandbox that runs, unless its VM is what failed.
+    const vmLost = (phase === 'pausing' || phase === 'capturing') && live.vm === undefined;
     const next = vmLost ? 'gone' : outcome(phase, false);
     if (next === 'gone') await this.#endOf(live, cause);
     else this.#settle(live, next, cause);

@@ -19,8 +19,10 @@ export interface GuestSettings {
 
 export interface BuildRow extends BuildView {
   guest?: GuestSettings;
-  /** The build whose disk this one's stands on; absent when it stands on an image. */
+  /** The build whose disk (for a snapshot also: whose memory) this one's stands on; absent when it stands on an image. */
   baseBuildId?: string;
+  /** The sandbox that this is a snapshot of. */
+  sourceSandboxId?: string;
   /** Tags that name the build once it is ready. */
   tags: string[];
 }
@@ -36,6 +38,7 @@ interface RawBuild {
   memory_mb: number;
   disk_mb: number | null;
   base_build_id: string | null;
+  source_sandbox_id: string | null;
   tags_json: string;
   guest_json: string | null;
   reason_message: string | null;
@@ -64,13 +67,20 @@ function fromRawBuild(raw: RawBuild): BuildRow {
     envdVersion: ENVD_VERSION,
     tags: JSON.parse(raw.tags_json) as string[],
     ...(raw.base_build_id === null ? {} : { baseBuildId: raw.base_build_id }),
+    ...(raw.source_sandbox_id === null ? {} : { sourceSandboxId: raw.source_sandbox_id }),
     guest: raw.guest_json === null ? undefined : (JSON.parse(raw.guest_json) as GuestSettings),
     reason: raw.reason_message === null ? undefined : { message: raw.reason_message, step: raw.reason_step ?? 'base' },
   };
 }
 
 /** The view of a build without what only the server may know. */
-export function publicBuild({ guest: _guest, baseBuildId: _base, tags: _tags, ...view }: BuildRow): BuildView {
+export function publicBuild({
+  guest: _guest,
+  baseBuildId: _base,
+  sourceSandboxId: _source,
+  tags: _tags,
+  ...view
+}: BuildRow): BuildView {
   return view;
 }
 
@@ -81,17 +91,19 @@ export class TemplateTable {
     this.#database = database;
   }
 
-  /** Adds a build, and the template when `name` is new. */
-  addBuild(build: BuildRow, name: string): void {
+  /** Adds a build, and its template with this name when it is new. */
+  addBuild(build: BuildRow, name?: string): void {
     transaction(this.#database, () => {
       this.#database
         .prepare(
           'INSERT INTO templates (id, created_at, updated_at) VALUES (?1, ?2, ?2) ON CONFLICT (id) DO UPDATE SET updated_at = ?2',
         )
         .run(build.templateId, build.createdAt);
-      this.#database
-        .prepare('INSERT OR IGNORE INTO names (name, template_id) VALUES (?, ?)')
-        .run(name, build.templateId);
+      if (name !== undefined) {
+        this.#database
+          .prepare('INSERT OR IGNORE INTO names (name, template_id) VALUES (?, ?)')
+          .run(name, build.templateId);
+      }
       this.putBuild(build);
       // A tag of a ready build moves only when the new build is ready too (`assignTags`).
       for (const tag of build.tags) {
@@ -106,9 +118,9 @@ export class TemplateTable {
     this.#database
       .prepare(
         `INSERT INTO builds (id, template_id, status, created_at, updated_at, finished_at, cpu_count, memory_mb, disk_mb,
-           base_build_id, tags_json, guest_json, reason_message, reason_step)
+           base_build_id, source_sandbox_id, tags_json, guest_json, reason_message, reason_step)
          VALUES (:id, :template, :status, :created, :updated, :finished, :cpus, :memory, :disk,
-           :base, :tags, :guest, :message, :step)
+           :base, :source, :tags, :guest, :message, :step)
          ON CONFLICT (id) DO UPDATE SET status = excluded.status, updated_at = excluded.updated_at,
            finished_at = excluded.finished_at, disk_mb = excluded.disk_mb, base_build_id = excluded.base_build_id,
            tags_json = excluded.tags_json, guest_json = excluded.guest_json,
@@ -125,6 +137,7 @@ export class TemplateTable {
         memory: build.memoryMb,
         disk: build.diskSizeMb ?? null,
         base: build.baseBuildId ?? null,
+        source: build.sourceSandboxId ?? null,
         tags: JSON.stringify(build.tags),
         guest: build.guest ? JSON.stringify(build.guest) : null,
         message: build.reason?.message ?? null,
@@ -162,15 +175,11 @@ export class TemplateTable {
     return (rows as unknown as RawBuild[]).map(fromRawBuild);
   }
 
-  /** Templates other than `templateId` with a build that stands on one of its builds. */
-  templatesBuiltOn(templateId: string): string[] {
-    const rows = this.#database
-      .prepare(
-        `SELECT DISTINCT child.template_id FROM builds child JOIN builds base ON base.id = child.base_build_id
-         WHERE base.template_id = ?1 AND child.template_id != ?1`,
-      )
-      .all(templateId);
-    return rows.map((row) => row.template_id as string);
+  /** Templates with a build that stands on one of `buildIds` and is none of them. */
+  templatesBuiltOn(buildIds: ReadonlySet<string>): string[] {
+    const children = this.#database.prepare('SELECT id, template_id FROM builds WHERE base_build_id = ?');
+    const others = [...buildIds].flatMap((id) => children.all(id)).filter(({ id }) => !buildIds.has(id as string));
+    return [...new Set(others.map((row) => row.template_id as string))];
   }
 
   templateIdByName(name: string): string | undefined {
@@ -227,8 +236,15 @@ export class TemplateTable {
     };
   }
 
+  /** All but snapshots. */
   views(): TemplateView[] {
-    const rows = this.#database.prepare('SELECT id FROM templates ORDER BY created_at DESC, id').all();
+    const rows = this.#database
+      .prepare(
+        `SELECT id FROM templates WHERE NOT EXISTS
+           (SELECT 1 FROM builds WHERE template_id = templates.id AND source_sandbox_id IS NOT NULL)
+         ORDER BY created_at DESC, id`,
+      )
+      .all();
     return rows.map((row) => this.view(row.id as string));
   }
 
@@ -240,9 +256,22 @@ export class TemplateTable {
 
   deleteTemplate(templateId: string): void {
     transaction(this.#database, () => {
-      this.#database.prepare('UPDATE builds SET base_build_id = NULL WHERE template_id = ?').run(templateId);
+      this.#deleteBuilds(this.buildsOf(templateId).map(({ id }) => id));
       this.#database.prepare('DELETE FROM templates WHERE id = ?').run(templateId);
     });
+  }
+
+  /** Deletes some of a template's builds, the tags that name them, and their holds on layers. */
+  deleteBuilds(ids: ReadonlySet<string>): void {
+    transaction(this.#database, () => this.#deleteBuilds([...ids]));
+  }
+
+  #deleteBuilds(ids: string[]): void {
+    for (const id of ids) {
+      this.#database.prepare('UPDATE builds SET base_build_id = NULL WHERE id = ?').run(id);
+      this.#database.prepare('DELETE FROM layers WHERE holder = ?').run(id);
+    }
+    for (const id of ids) this.#database.prepare('DELETE FROM builds WHERE id = ?').run(id);
   }
 
   log(buildId: string, entry: LogEntry): void {

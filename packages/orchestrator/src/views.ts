@@ -44,7 +44,7 @@ export function matches(row: SandboxRow, filter: SandboxFilter, templateId: stri
 export function sandboxRoute(row: SandboxRow | undefined): SandboxRoute {
   if (!row) return { kind: 'unknown' };
   const { phase, run, settings, token } = row;
-  if (phase === 'running' && run) {
+  if ((phase === 'running' || phase === 'capturing' || phase === 'rolling_back') && run) {
     return { kind: 'running', address: run.slot.hostAddress, secure: token !== undefined };
   }
   if (phase === 'paused' || phase === 'pausing' || phase === 'resuming') {

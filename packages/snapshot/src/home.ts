@@ -8,6 +8,8 @@ export interface Home {
   readonly imageCache: string;
   readonly imageDisks: string;
   readonly templates: string;
+  /** Disk layers: the private one that a sandbox writes to, and those it was sealed to by snapshots. */
+  readonly layers: string;
   readonly sandboxes: string;
   /** Run directories of VMs; short, because unix socket paths end at 107 bytes. */
   readonly vms: string;
@@ -20,6 +22,7 @@ export function homeLayout(root: string): Home {
     imageCache: join(root, 'images', 'cache'),
     imageDisks: join(root, 'images', 'disks'),
     templates: join(root, 'templates'),
+    layers: join(root, 'layers'),
     sandboxes: join(root, 'sandboxes'),
     vms: join(root, 'vm'),
   };
@@ -30,6 +33,6 @@ export function homeLayout(root: string): Home {
  * may list what else there is: 0711, and names that cannot be guessed.
  */
 export async function prepareHome(home: Home): Promise<void> {
-  for (const directory of [home.templates, home.sandboxes, home.vms])
+  for (const directory of [home.templates, home.layers, home.sandboxes, home.vms])
     await mkdir(directory, { recursive: true, mode: 0o711 });
 }

@@ -1,9 +1,12 @@
-export { cloneLayer, createLayer, type DiskFormat, type LayerRequest } from './disk.ts';
+export type { DiskFormat } from './disk.ts';
 export { type Home, homeLayout, prepareHome } from './home.ts';
+export { LayerStore } from './layers.ts';
 export {
+  type DiskImage,
   MANIFEST_VERSION,
   type MachineShape,
   type Manifest,
+  type MemoryImage,
   type PauseManifest,
   parseManifest,
   readManifest,

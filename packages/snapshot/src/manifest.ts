@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AenvError, type AtomicWriteOptions, isSystemError, writeFileAtomic } from '@aenv/std';
 
-export const MANIFEST_VERSION = 1;
+export const MANIFEST_VERSION = 2;
 const MANIFEST_NAME = 'manifest.json';
 
 /** How the machine was put together; a restore has to do the same. */
@@ -22,9 +22,24 @@ export interface TemplateManifest {
   buildId: string;
   createdAt: number;
   machine: MachineShape;
-  diskMb: number;
-  /** Files that the disk stands on, bottom first: image disk, then layers of parent templates. Absolute paths. */
-  diskParents: string[];
+  memory: MemoryImage;
+  disk: DiskImage;
+}
+
+/** Guest RAM: a file that every VM maps privately, and the pages to write over the mapping. Absolute paths. */
+export interface MemoryImage {
+  base: string;
+  /** Absent when the base is the memory itself. */
+  diff?: string;
+}
+
+/** A sealed disk. Absolute paths. */
+export interface DiskImage {
+  path: string;
+  /** Size of the disk as the guest sees it, MiB. */
+  sizeMb: number;
+  /** Files that it stands on, bottom first: image disk, then sealed layers. */
+  parents: string[];
 }
 
 export interface PauseManifest {

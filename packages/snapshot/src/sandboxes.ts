@@ -1,6 +1,6 @@
 /**
- * A sandbox on disk: its private disk layer and, while it is paused, the saved state beside it. Saved state is staged and
- * appears in one rename, so it is complete or not there.
+ * What a sandbox has on disk beside its layers: the saved state while it is paused. It is staged and appears in one
+ * rename, so it is complete or not there.
  */
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -42,10 +42,6 @@ export class SandboxStore {
 
   directory(id: string): string {
     return join(this.#home.sandboxes, id);
-  }
-
-  disk(id: string): string {
-    return join(this.directory(id), 'disk.qcow2');
   }
 
   saved(id: string): SavedState {

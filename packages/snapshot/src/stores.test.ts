@@ -8,6 +8,7 @@ import { AenvError } from '@aenv/std';
 import fc from 'fast-check';
 import {
   homeLayout,
+  LayerStore,
   type MachineShape,
   parseManifest,
   prepareHome,
@@ -57,7 +58,7 @@ describe('manifests', () => {
       fc.property(texts, (text) => {
         try {
           const { kind, version } = parseManifest(text, '/some/where');
-          assert.ok(['template', 'pause'].includes(kind) && version === 1);
+          assert.ok(['template', 'pause'].includes(kind) && version === 2);
         } catch (error) {
           assert.ok(error instanceof AenvError, String(error));
           assert.match(error.message, /\/some\/where/);
@@ -77,10 +78,25 @@ describe('templates', () => {
       await store.publish('b1', { ...BASE, parents: [...BASE.parents] }, MACHINE, 7);
       const manifest: TemplateManifest = await store.manifest('b1');
       assert.deepEqual(manifest.machine, MACHINE);
-      assert.deepEqual(manifest.diskParents, ['/base.raw']);
+      assert.deepEqual(manifest.disk.parents, ['/base.raw']);
       // The empty layer looks for its base where that lies after the rename.
       assert.match(await readFile(store.files('b1').emptyLayer, 'utf8'), new RegExp(`-b ${store.files('b1').disk} `));
       assert.deepEqual(await readdir(home.templates), ['b1']);
+    }));
+
+  test('a snapshot is pages over the memory of a build, and a layer', () =>
+    withHome(async (home) => {
+      const store = new TemplateStore(home, launcher);
+      const layers = new LayerStore(home, launcher);
+      const staged = await store.stageSnapshot('b2');
+      for (const path of [staged.memoryDiff, staged.state]) await writeFile(path, 'x');
+      const disk = { path: layers.path('l1'), sizeMb: 64, parents: ['/base.raw'] };
+      await store.publishSnapshot('b2', { createdAt: 7, machine: MACHINE, memoryBase: '/memory', disk });
+      const manifest = await store.manifest('b2');
+      assert.deepEqual(manifest.memory, { base: '/memory', diff: store.files('b2').memoryDiff });
+      await layers.clone('l2', store.files('b2').emptyLayer);
+      assert.match(await readFile(layers.path('l2'), 'utf8'), new RegExp(`-b ${layers.path('l1')} `));
+      assert.deepEqual(await layers.removeUnowned(new Set(['l1'])), ['l2.qcow2']);
     }));
 
   test('what no build owns is removed, staging included', () =>
@@ -94,7 +110,7 @@ describe('templates', () => {
 });
 
 describe('pauses', () => {
-  const pause = { version: 1, kind: 'pause', sandboxId: 's1', createdAt: 1, buildId: 'b1', pages: 1 } as const;
+  const pause = { version: 2, kind: 'pause', sandboxId: 's1', createdAt: 1, buildId: 'b1', pages: 1 } as const;
 
   async function paused(store: SandboxStore): Promise<void> {
     await store.create('s1');

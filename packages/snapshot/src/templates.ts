@@ -1,14 +1,17 @@
 /**
- * Templates on disk: a directory per build with the memory image, the device state, the sealed disk layer and an empty
- * layer to copy for each start. A build is staged under another name and appears in one rename.
+ * Templates and snapshots on disk: a directory per build with the memory (an image, or pages over another build's), the
+ * device state, for a template the sealed disk, and an empty layer to copy for each start. A build is staged under another
+ * name and appears in one rename.
  */
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Launcher } from '@aenv/linux';
 import { AenvError, syncPath } from '@aenv/std';
-import { cloneLayer, createLayer, type DiskFormat } from './disk.ts';
+import { createLayer, type DiskFormat } from './disk.ts';
 import type { Home } from './home.ts';
 import { MANIFEST_VERSION, type MachineShape, readManifest, type TemplateManifest, writeManifest } from './manifest.ts';
+
+import type { SavedState } from './sandboxes.ts';
 
 const STAGING_PREFIX = '.staging-';
 
@@ -16,8 +19,10 @@ export interface TemplateFiles {
   directory: string;
   memory: string;
   state: string;
+  /** Pages that differ from the memory of another build; snapshots have this instead of `memory`. */
+  memoryDiff: string;
   disk: string;
-  /** An empty layer over `disk`. */
+  /** An empty layer over the disk. */
   emptyLayer: string;
 }
 
@@ -26,10 +31,13 @@ function filesIn(directory: string): TemplateFiles {
     directory,
     memory: join(directory, 'memory'),
     state: join(directory, 'state'),
+    memoryDiff: join(directory, 'memory.diff'),
     disk: join(directory, 'disk.qcow2'),
     emptyLayer: join(directory, 'empty.qcow2'),
   };
 }
+
+type Content = Omit<TemplateManifest, 'version' | 'kind' | 'buildId'>;
 
 /** What a build's disk stands on. */
 export interface DiskBase {
@@ -78,34 +86,51 @@ export class TemplateStore {
     return files;
   }
 
+  /** An empty directory for a snapshot to write into. */
+  async stageSnapshot(buildId: string): Promise<SavedState> {
+    const { directory, state, memoryDiff } = this.#staging(buildId);
+    await rm(directory, { recursive: true, force: true });
+    await mkdir(directory, { mode: 0o711 });
+    return { directory, state, memoryDiff };
+  }
+
+  /** An empty layer over `base`, a qcow2 file, beside what is staged. Returns its path. */
+  async stageEmptyLayer(buildId: string, base: string, sizeMb: number): Promise<string> {
+    const { emptyLayer } = this.#staging(buildId);
+    await createLayer(this.#launcher, { path: emptyLayer, base, baseFormat: 'qcow2', sizeMb });
+    return emptyLayer;
+  }
+
   /** Makes the staged files immutable and the build visible, in one step. */
   async publish(buildId: string, base: DiskBase, machine: MachineShape, now: number): Promise<void> {
     const staged = this.#staging(buildId);
     const final = this.files(buildId);
-    for (const path of [staged.memory, staged.state, staged.disk]) await this.#launcher.seal(path);
-    await createLayer(this.#launcher, {
-      path: staged.emptyLayer,
-      base: final.disk,
-      baseFormat: 'qcow2',
-      sizeMb: base.sizeMb,
-    });
-    for (const path of [staged.memory, staged.state, staged.disk, staged.emptyLayer]) await syncPath(path);
-    await writeManifest(staged.directory, {
-      version: MANIFEST_VERSION,
-      kind: 'template',
-      buildId,
+    await this.#publish(buildId, [staged.memory, staged.state, staged.disk], {
       createdAt: now,
       machine,
-      diskMb: base.sizeMb,
-      diskParents: base.parents,
+      memory: { base: final.memory },
+      disk: { path: final.disk, sizeMb: base.sizeMb, parents: base.parents },
     });
-    await rename(staged.directory, final.directory);
-    await syncPath(this.#home.templates);
   }
 
-  /** A private, empty disk over the template's, at `path`. */
-  cloneDisk(buildId: string, path: string): Promise<void> {
-    return cloneLayer(this.files(buildId).emptyLayer, path);
+  /** The same for a snapshot, whose disk is a sealed layer and whose memory is pages over that of a build. */
+  async publishSnapshot(buildId: string, content: Omit<Content, 'memory'> & { memoryBase: string }): Promise<void> {
+    const staged = this.#staging(buildId);
+    const { memoryBase, ...rest } = content;
+    await this.#publish(buildId, [staged.state, staged.memoryDiff], {
+      ...rest,
+      memory: { base: memoryBase, diff: this.files(buildId).memoryDiff },
+    });
+  }
+
+  async #publish(buildId: string, files: string[], content: Content): Promise<void> {
+    const { directory } = this.#staging(buildId);
+    for (const path of files) await this.#launcher.seal(path);
+    const emptyLayer = await this.stageEmptyLayer(buildId, content.disk.path, content.disk.sizeMb);
+    for (const path of [...files, emptyLayer]) await syncPath(path);
+    await writeManifest(directory, { version: MANIFEST_VERSION, kind: 'template', buildId, ...content });
+    await rename(directory, this.files(buildId).directory);
+    await syncPath(this.#home.templates);
   }
 
   async discardStaging(buildId: string): Promise<void> {

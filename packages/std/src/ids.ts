@@ -21,6 +21,9 @@ export const newSandboxId = (): string => `i${randomBase36(20)}`;
 /** 20 characters of [a-z0-9]. */
 export const newTemplateId = (): string => randomBase36(20);
 
+/** `l` and 20 characters; also the name of a node in QEMU's block graph, which begins with a letter. */
+export const newLayerId = (): string => `l${randomBase36(20)}`;
+
 /** A UUID, as E2B's build ids are. */
 export const newBuildId = (): string => randomUUID();
 

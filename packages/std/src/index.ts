@@ -22,6 +22,7 @@ export { type AtomicWriteOptions, syncPath, writeFileAtomic } from './files.ts';
 export {
   newApiKey,
   newBuildId,
+  newLayerId,
   newSandboxId,
   newSecret,
   newTemplateId,

@@ -48,6 +48,7 @@ async function host(t: TestContext, guest: (request: SpawnRequest, end: () => vo
     setPolicy: unused,
     listSlots: unused,
     listVms: unused,
+    giveFile: unused,
     dumpMemory: unused,
     patchMemory: unused,
     seal: unused,

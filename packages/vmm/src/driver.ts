@@ -24,7 +24,7 @@ export interface VmStart {
   directory: string;
   /** The guest's RAM. */
   memoryFile: string;
-  /** qcow2 overlay that takes the guest's writes; its backing files must be readable for the VMM's user. */
+  /** qcow2 layer that takes the guest's writes; its backing files must be readable for the VMM's user. */
   diskFile: string;
 }
 
@@ -65,7 +65,8 @@ export interface VmEnd {
 }
 
 export interface Vm {
-  readonly record: VmRecord;
+  /** `diskFile` changes with `sealDisk`. */
+  readonly record: Readonly<VmRecord>;
   /** Resolves when the VMM process is gone; never rejects. */
   readonly ended: Promise<VmEnd>;
   /** Stops the virtual processors. No error when they are stopped. */
@@ -76,6 +77,12 @@ export interface Vm {
   saveTemplate(stateFile: string): Promise<void>;
   /** Device state and changed pages of a stopped, restored VM. On failure the VM can be resumed as if nothing was. */
   savePause(stateFile: string, memoryDiff: string): Promise<MemoryDump>;
+  /** Opens `layer`, an empty one over the present disk, for `sealDisk`. Changes nothing for the guest. */
+  addLayer(layer: string): Promise<void>;
+  /** Makes `layer` the disk of the stopped VM: what it stands on is not written any more. `record` follows. */
+  sealDisk(layer: string): Promise<void>;
+  /** Closes a layer that was added and has not become the disk. */
+  removeLayer(layer: string): Promise<void>;
   /** Ends the VMM within `graceMs` milliseconds (0 = at once) plus the kernel's time to tear it down. */
   kill(graceMs: number): Promise<void>;
 }
@@ -86,6 +93,6 @@ export interface VmmDriver {
   boot(request: BootRequest): Promise<Vm>;
   /** Restores; returns with the processors stopped, so that the caller records the fact before `resume()`. */
   restore(request: RestoreRequest): Promise<Vm>;
-  /** The VM of `record` if it still runs, whatever its processors do; undefined when it is gone. */
+  /** The VM of `record` if it still runs, whatever its processors do; undefined when it is gone. Its record says which disk it has. */
   adopt(record: VmRecord): Promise<Vm | undefined>;
 }

@@ -31,6 +31,11 @@ async function harness(): Promise<VmmHarness & { machine: FakeMachine }> {
         kernelArguments: [],
       };
     },
+    layer: async (id) => {
+      const path = join(directory, `${id}.disk`);
+      await writeFile(path, '');
+      return path;
+    },
     seal: async () => {},
     // A fake guest counts when it is looked at.
     counts: async ({ record: { id } }) => {

@@ -9,7 +9,17 @@ import type { MemoryDump } from '@aenv/linux';
 import { AenvError, isSystemError } from '@aenv/std';
 import type { BootRequest, RestoreRequest, Vm, VmEnd, VmmDriver, VmRecord, VmStart } from './driver.ts';
 
-export type FakeOperation = 'boot' | 'restore' | 'adopt' | 'stop' | 'resume' | 'saveTemplate' | 'savePause' | 'kill';
+export type FakeOperation =
+  | 'boot'
+  | 'restore'
+  | 'adopt'
+  | 'stop'
+  | 'resume'
+  | 'saveTemplate'
+  | 'savePause'
+  | 'addLayer'
+  | 'sealDisk'
+  | 'kill';
 
 const PAGE_BYTES = 4096;
 const STATE_TEXT = 'devices of ';
@@ -124,6 +134,7 @@ async function restore(machine: FakeMachine, request: RestoreRequest): Promise<V
 /** The machine's VM as a driver hands it out. */
 function handle(machine: FakeMachine, vm: FakeVm): Vm {
   const { id } = vm.record;
+  const added = new Set<string>();
   const enter = async (operation: FakeOperation) => {
     await machine.enter(operation);
     if (machine.find(id) !== vm) throw new AenvError('vmm_failed', `the VM ${id} is gone`);
@@ -140,7 +151,9 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
     }
   };
   return {
-    record: vm.record,
+    get record() {
+      return vm.record;
+    },
     ended: vm.ended.promise,
     stop: async () => {
       await enter('stop');
@@ -167,6 +180,20 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
       });
       return dumpOf(changed);
     },
+    addLayer: async (layer) => {
+      await enter('addLayer');
+      await requireFile(layer, 'vmm_failed');
+      added.add(layer);
+    },
+    sealDisk: async (layer) => {
+      await enter('sealDisk');
+      if (vm.running) throw new Error(`the VM ${id} runs while its disk is to be sealed`);
+      if (!added.delete(layer)) throw new AenvError('vmm_failed', `${layer} was not added`);
+      vm.record = { ...vm.record, diskFile: layer };
+    },
+    removeLayer: async (layer) => {
+      added.delete(layer);
+    },
     kill: async () => {
       await machine.enter('kill');
       machine.end(id, 'requested');
@@ -187,7 +214,10 @@ async function readMap(file: string): Promise<Map<string, string>> {
   return new Map(JSON.parse(await readFile(file, 'utf8')) as [string, string][]);
 }
 
-async function requireFile(file: string, code: 'sandbox_start_failed' | 'restore_failed'): Promise<void> {
+async function requireFile(
+  file: string,
+  code: 'sandbox_start_failed' | 'restore_failed' | 'vmm_failed',
+): Promise<void> {
   try {
     await stat(file);
   } catch (error) {

@@ -2,6 +2,7 @@
 import type { Engine } from '@aenv/orchestrator';
 import { AenvError, type Clock } from '@aenv/std';
 import { FakeSandboxes } from './fake-sandboxes.ts';
+import { FakeSnapshots } from './fake-snapshots.ts';
 import { FakeTemplates } from './fake-templates.ts';
 
 type Method = keyof Engine;
@@ -28,6 +29,7 @@ function withFailures(engine: Engine, failures: Map<Method, unknown>): Engine {
 
 export function fakeEngine(clock: Clock): FakeEngine {
   const sandboxes = new FakeSandboxes(clock);
+  const snapshots = new FakeSnapshots(sandboxes);
   const templates = new FakeTemplates(clock);
   const failures = new Map<Method, unknown>();
   const engine: Engine = {
@@ -52,6 +54,10 @@ export function fakeEngine(clock: Clock): FakeEngine {
     sandboxMetrics: async (id, range) => sandboxes.metricsOf(id, range),
     sandboxLogs: async (id) => sandboxes.logsOf(id),
     route: (id) => sandboxes.route(id),
+    createSnapshot: async (id, name) => snapshots.create(id, name),
+    listSnapshots: (filter) => snapshots.list(filter),
+    forkSandbox: async (id, { count, timeoutSeconds }) => snapshots.fork(id, count, timeoutSeconds),
+    rollbackSandbox: async (id, snapshot) => snapshots.rollback(id, snapshot),
     createTemplate: (request) => templates.create(request),
     startBuild: (templateId, buildId, request) => templates.startBuild(templateId, buildId, request),
     getBuild: (templateId, buildId) => ({ ...templates.build(templateId, buildId).view }),

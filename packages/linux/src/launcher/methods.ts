@@ -45,6 +45,7 @@ const METHODS: Record<string, Method> = {
   },
   killVm: ({ vms }, params) => vms.kill(vmId(params.id), integer(params.graceMs, 'graceMs', 0, MAX_GRACE_MS)),
   listVms: ({ vms }) => vms.list(),
+  giveFile: ({ home, vms }, params) => vms.giveFile(vmId(params.id), home.resolve(params.path, 'path')),
   dumpMemory: ({ home, vms }, params) => {
     const memoryFile = home.resolve(params.memoryFile, 'memoryFile');
     return dumpMemory(home, vms.get(vmId(params.id)).pid, memoryFile, home.resolve(params.file, 'file'));

@@ -105,6 +105,11 @@ export class VmStore {
     await withDeadline(entry.gone.promise, KILL_DEADLINE_MS, `the end of the VMM of ${id} (process ${pid})`);
   }
 
+  /** Makes the file the property of the user that the VM runs as. */
+  giveFile(id: string, path: string): Promise<void> {
+    return this.#giveFile(path, FIRST_SLOT_UID + this.get(id).slot);
+  }
+
   /** Stops watching; the processes go on. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);

@@ -2,7 +2,7 @@
  * A host in memory: VMs and slots that outlive the orchestrators that work with them, as real ones outlive the server.
  * An orchestrator reaches it over a `Connection`, every call of which can be made to fail or to be the last one.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import type { Launcher, Slot, VmProcess } from '@aenv/linux';
 import { AenvError } from '@aenv/std';
 import type { RestoreRequest, Vm, VmEnd, VmmDriver, VmRecord } from '@aenv/vmm';
@@ -19,13 +19,19 @@ export interface FakeVm {
 
 type Fault = { at: number; how: 'fail' | 'die_before' | 'die_after' };
 
+/** What a state file holds. A state fits only the disk that it was saved with: nothing may have run on that since. */
+interface FakeState {
+  value: number;
+  disk?: { file: string; runs: number };
+}
+
 export class FakeHost {
   readonly vms = new Map<string, FakeVm>();
   readonly slots = new Map<number, Slot>();
   /** Commands that guests were asked to run, and what they answer. */
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
-  /** How often something has run on a disk: a saved state fits only the disk that it was saved with. */
+  /** How often something has run on each disk. */
   readonly disks = new Map<string, number>();
   #nextSlot = 1;
   #nextPid = 100;
@@ -122,6 +128,7 @@ export class Connection {
       }),
     listSlots: () => this.#call(() => [...this.#host.slots.values()]),
     spawnVm: () => Promise.reject(new Error('drivers of tests do not spawn')),
+    giveFile: () => Promise.reject(new Error('drivers of tests give no files')),
     killVm: (id) => this.#call(() => this.#host.endVm(id, 'requested')),
     listVms: () =>
       this.#call(() =>
@@ -157,11 +164,8 @@ export class Connection {
       }),
     restore: (request) =>
       this.#call(async () => {
-        const { value, disk } = JSON.parse(await readFile(request.stateFile, 'utf8')) as {
-          value: number;
-          disk?: number;
-        };
-        if (disk !== undefined && disk !== this.#host.disks.get(request.diskFile)) {
+        const { value, disk } = JSON.parse(await readFile(request.stateFile, 'utf8')) as FakeState;
+        if (disk && disk.runs !== this.#host.disks.get(disk.file)) {
           throw new AenvError('restore_failed', 'the disk has changed since the state was saved');
         }
         return this.#vm(this.#host.addVm(request, value));
@@ -178,10 +182,12 @@ export class Connection {
       if (!this.#host.vms.has(vm.record.id)) throw new AenvError('vmm_failed', 'the VM is gone');
     };
     const { disks } = this.#host;
-    const { diskFile } = vm.record;
-    const save = (file: string, disk?: number) => writeFile(file, JSON.stringify({ value: vm.value, disk }));
+    const save = (file: string, disk?: FakeState['disk']) =>
+      writeFile(file, JSON.stringify({ value: vm.value, disk } satisfies FakeState));
     return {
-      record: vm.record,
+      get record() {
+        return vm.record;
+      },
       ended: vm.ended.promise,
       stop: () =>
         this.#call(() => {
@@ -192,6 +198,7 @@ export class Connection {
         this.#call(() => {
           alive();
           vm.running = true;
+          const { diskFile } = vm.record;
           disks.set(diskFile, (disks.get(diskFile) ?? 0) + 1);
         }),
       saveTemplate: (file) =>
@@ -204,9 +211,22 @@ export class Connection {
         this.#call(async () => {
           alive();
           await writeFile(memoryDiff, '');
-          await save(stateFile, disks.get(diskFile));
+          const { diskFile } = vm.record;
+          await save(stateFile, { file: diskFile, runs: disks.get(diskFile) ?? 0 });
           return { pages: 1, zeroPages: 0, fileBytes: 0 };
         }),
+      addLayer: (layer) =>
+        this.#call(async () => {
+          alive();
+          await access(layer);
+        }),
+      sealDisk: (layer) =>
+        this.#call(() => {
+          alive();
+          if (vm.running) throw new Error('the disk of a running VM cannot be sealed');
+          vm.record = { ...vm.record, diskFile: layer };
+        }),
+      removeLayer: () => this.#call(alive),
       kill: () => this.#call(() => this.#host.endVm(vm.record.id, 'requested')),
     };
   }

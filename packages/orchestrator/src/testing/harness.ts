@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { homeLayout } from '@aenv/snapshot';
 import { ManualClock, silentLogger } from '@aenv/std';
 import type { SandboxSettings } from '../engine.ts';
@@ -61,6 +62,20 @@ export class Harness {
     assert.deepEqual([...this.host.vms.keys()], [], 'VMs are left');
     assert.deepEqual(await readdir(join(this.root, 'sandboxes')), [], 'directories of sandboxes are left');
     assert.deepEqual(await readdir(join(this.root, 'vm')), [], 'run directories are left');
+    assert.deepEqual(await this.layersWithoutHolder(), [], 'layers are left');
+  }
+
+  /** Disk layers that neither a sandbox nor a build needs. */
+  async layersWithoutHolder(): Promise<string[]> {
+    const database = new DatabaseSync(join(this.root, 'state.db'), { readOnly: true });
+    const held = new Set(
+      database
+        .prepare('SELECT layer FROM layers')
+        .all()
+        .map((row) => `${row.layer}.qcow2`),
+    );
+    database.close();
+    return (await readdir(join(this.root, 'layers'))).filter((name) => !held.has(name));
   }
 }
 

@@ -2,6 +2,7 @@
 import { GUEST_ADDRESS, GUEST_GATEWAY, GUEST_MAC, GUEST_PREFIX, type VmLimits } from '@aenv/linux';
 import { AenvError } from '@aenv/std';
 import type { BootRequest, RestoreRequest, VmResources, VmStart } from '../driver.ts';
+import { diskNode, FIRST_NODE } from './disk.ts';
 
 export type Accelerator = 'kvm' | 'tcg';
 
@@ -148,9 +149,9 @@ function machineArguments(
     '-global',
     'virtio-mmio.force-legacy=false',
     '-blockdev',
-    JSON.stringify(diskNode(diskFile)),
+    JSON.stringify(diskNode(diskFile, FIRST_NODE)),
     '-device',
-    'virtio-blk-device,drive=disk',
+    `virtio-blk-device,drive=${FIRST_NODE}`,
     '-netdev',
     `tap,id=net0,ifname=${slot.tap},script=no,downscript=no`,
     '-device',
@@ -162,21 +163,6 @@ function machineArguments(
     '-qmp',
     `unix:${optionValue(`${directory}/${QMP_SOCKET}`)},server=on,wait=off`,
   ];
-}
-
-/**
- * no-flush: a running sandbox does not survive its host anyway, so a guest's fsync need not reach the platter. Stopping the
- * processors writes QEMU's own caches to the file.
- */
-function diskNode(filename: string): object {
-  const cache = { direct: false, 'no-flush': true };
-  return {
-    driver: 'qcow2',
-    'node-name': 'disk',
-    discard: 'unmap',
-    cache,
-    file: { driver: 'file', filename, discard: 'unmap', cache },
-  };
 }
 
 /** Commas separate QEMU's options; a doubled one is a comma. */

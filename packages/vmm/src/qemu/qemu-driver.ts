@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Launcher, VmExit, VmProcess } from '@aenv/linux';
 import { AenvError, type ErrorCode, isSystemError, type Logger, pollUntil } from '@aenv/std';
 import type { BootRequest, RestoreRequest, Vm, VmmDriver, VmRecord, VmStart } from '../driver.ts';
+import { diskFileOf } from './disk.ts';
 import { lastLines, readLog, VmExits } from './exits.ts';
 import { hostClockArguments } from './host-clock.ts';
 import {
@@ -113,7 +114,7 @@ class QemuDriver implements QemuVmmDriver {
     }
     const qmp = await connect(record.directory, exit, ADOPT_TIMEOUT_MS);
     // Only builds are cold-booted, and a build does not outlive the server that runs it.
-    return this.#vm(record, 'private', qmp, exit);
+    return this.#vm({ ...record, diskFile: await diskFileOf(qmp, record.diskFile) }, 'private', qmp, exit);
   }
 
   disconnect(): void {

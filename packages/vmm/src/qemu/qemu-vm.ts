@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Launcher, MemoryDump, VmExit } from '@aenv/linux';
 import { AenvError, sleep } from '@aenv/std';
 import type { Vm, VmEnd, VmRecord } from '../driver.ts';
+import { diskNode, diskNodeName, layerNode } from './disk.ts';
 import { describeEnd, readLog } from './exits.ts';
 import { type Accelerator, CONSOLE_LOG } from './machine.ts';
 import type { QmpClient } from './qmp.ts';
@@ -25,19 +26,23 @@ export interface QemuVmParts {
 }
 
 export class QemuVm implements Vm {
-  readonly record: VmRecord;
   readonly ended: Promise<VmEnd>;
   readonly #parts: QemuVmParts;
+  #record: VmRecord;
   #killRequested = false;
 
   constructor(parts: QemuVmParts) {
-    this.record = parts.record;
+    this.#record = parts.record;
     this.#parts = parts;
     this.ended = parts.exit.then(async (exit) => {
       parts.qmp.close();
       const log = await readLog(join(parts.record.directory, CONSOLE_LOG));
       return describeEnd(exit, this.#killRequested, log);
     });
+  }
+
+  get record(): VmRecord {
+    return this.#record;
   }
 
   async stop(): Promise<void> {
@@ -63,6 +68,28 @@ export class QemuVm implements Vm {
       return this.#parts.launcher.dumpMemory(this.record.id, this.record.memoryFile, memoryDiff);
     };
     return this.#saving(save, [stateFile, memoryDiff]);
+  }
+
+  async addLayer(layer: string): Promise<void> {
+    await this.#parts.launcher.giveFile(this.record.id, layer);
+    await this.#parts.qmp.execute('blockdev-add', { ...diskNode(layer, layerNode(layer)), backing: null });
+  }
+
+  async sealDisk(layer: string): Promise<void> {
+    await this.#requireStopped();
+    const { qmp } = this.#parts;
+    const node = await diskNodeName(qmp);
+    try {
+      await qmp.execute('blockdev-snapshot', { node, overlay: layerNode(layer) });
+    } catch (error) {
+      // What counts is where the guest's writes go, not whether the answer arrived.
+      if ((await diskNodeName(qmp)) !== layerNode(layer)) throw error;
+    }
+    this.#record = { ...this.record, diskFile: layer };
+  }
+
+  async removeLayer(layer: string): Promise<void> {
+    await this.#parts.qmp.execute('blockdev-del', { 'node-name': layerNode(layer) });
   }
 
   async kill(graceMs: number): Promise<void> {

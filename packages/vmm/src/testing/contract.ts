@@ -13,6 +13,8 @@ export interface VmmHarness extends AsyncDisposable {
   readonly directory: string;
   /** Everything for the boot of a guest that counts: a slot and a disk of its own, a memory file that does not exist yet. */
   bootRequest(id: string): Promise<BootRequest>;
+  /** Makes an empty layer over the disk `base`. */
+  layer(id: string, base: string): Promise<string>;
   /** Makes a file unwritable for every VM. */
   seal(path: string): Promise<void>;
   /** The numbers that the guest has counted since this VM was started or restored, in order. */
@@ -158,6 +160,29 @@ const CASES: Record<string, (steps: Steps) => Promise<void>> = {
     await back.resume();
     await steps.continues(back, checkpoint.count);
     await back.kill(0);
+  },
+
+  'the disk can be sealed while the VM stands still, and the next driver knows the new one': async (steps) => {
+    const template = await steps.template('template');
+    const vm = await steps.restore('source', template);
+    await vm.resume();
+    const first = vm.record.diskFile;
+    const [unused, layer] = await Promise.all(['unused', 'top'].map((id) => steps.harness.layer(id, first)));
+    await vm.addLayer(unused as string);
+    await vm.removeLayer(unused as string);
+    await vm.addLayer(layer as string);
+    await assert.rejects(vm.sealDisk(layer as string), 'its processors run');
+    await vm.stop();
+    await vm.sealDisk(layer as string);
+    await vm.resume();
+    assert.equal(vm.record.diskFile, layer);
+    const sealed = await digest(first);
+    await steps.countsOn(vm);
+    const driver = await steps.harness.restart();
+    const adopted = await driver.adopt({ ...vm.record, diskFile: first });
+    assert.equal(adopted?.record.diskFile, layer);
+    assert.equal(await digest(first), sealed);
+    await adopted?.kill(0);
   },
 
   'a state that cannot be saved leaves no file, and the VM runs on': async (steps) => {

@@ -68,6 +68,12 @@ export class QemuHarness implements VmmHarness {
     };
   }
 
+  async layer(id: string, base: string): Promise<string> {
+    const path = join(this.directory, `${id}.qcow2`);
+    execFileSync('qemu-img', ['create', '-q', '-u', '-f', 'qcow2', '-b', base, '-F', 'qcow2', path, '16M']);
+    return path;
+  }
+
   async seal(path: string): Promise<void> {
     await this.launcher.seal(path);
   }

@@ -957,14 +957,13 @@ export const OPERATIONS = {
       }
     }
   },
-  "forkSandbox": {
+  "createSnapshot": {
     "method": "POST",
-    "path": "/sandboxes/{sandboxID}/fork",
+    "path": "/sandboxes/{sandboxID}/snapshots",
     "origin": "e2b",
     "security": [
       "ApiKey"
     ],
-    "refused": "Sandboxes cannot be forked.",
     "params": {
       "type": "object",
       "required": [
@@ -978,8 +977,127 @@ export const OPERATIONS = {
       }
     },
     "lists": [],
+    "body": {
+      "$ref": "aenv#/$defs/NewSnapshot"
+    },
     "bodyRequired": false,
-    "responses": {}
+    "responses": {
+      "201": {
+        "$ref": "aenv#/$defs/Snapshot"
+      }
+    }
+  },
+  "listSnapshots": {
+    "method": "GET",
+    "path": "/snapshots",
+    "origin": "e2b",
+    "security": [
+      "ApiKey"
+    ],
+    "query": {
+      "type": "object",
+      "required": [],
+      "properties": {
+        "sandboxID": {
+          "type": "string",
+          "maxLength": 128
+        },
+        "name": {
+          "$ref": "aenv#/$defs/TemplateReference"
+        },
+        "state": {
+          "type": "array",
+          "items": {
+            "$ref": "aenv#/$defs/SnapshotState"
+          }
+        },
+        "nextToken": {
+          "type": "string",
+          "maxLength": 512
+        },
+        "limit": {
+          "type": "integer",
+          "minimum": 1,
+          "maximum": 100,
+          "default": 100
+        }
+      }
+    },
+    "lists": [
+      "state"
+    ],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "type": "array",
+        "items": {
+          "$ref": "aenv#/$defs/Snapshot"
+        }
+      }
+    }
+  },
+  "forkSandbox": {
+    "method": "POST",
+    "path": "/sandboxes/{sandboxID}/fork",
+    "origin": "e2b",
+    "security": [
+      "ApiKey"
+    ],
+    "params": {
+      "type": "object",
+      "required": [
+        "sandboxID"
+      ],
+      "properties": {
+        "sandboxID": {
+          "type": "string",
+          "pattern": "^[a-z0-9]{1,40}(-[a-z0-9]{1,40})?$"
+        }
+      }
+    },
+    "lists": [],
+    "body": {
+      "$ref": "aenv#/$defs/Fork"
+    },
+    "bodyRequired": false,
+    "responses": {
+      "201": {
+        "type": "array",
+        "items": {
+          "$ref": "aenv#/$defs/ForkResult"
+        }
+      }
+    }
+  },
+  "rollbackSandbox": {
+    "method": "POST",
+    "path": "/sandboxes/{sandboxID}/rollback",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "params": {
+      "type": "object",
+      "required": [
+        "sandboxID"
+      ],
+      "properties": {
+        "sandboxID": {
+          "type": "string",
+          "pattern": "^[a-z0-9]{1,40}(-[a-z0-9]{1,40})?$"
+        }
+      }
+    },
+    "lists": [],
+    "body": {
+      "$ref": "aenv#/$defs/Rollback"
+    },
+    "bodyRequired": true,
+    "responses": {
+      "200": {
+        "$ref": "aenv#/$defs/Sandbox"
+      }
+    }
   },
   "updateSandboxNetwork": {
     "method": "PUT",
@@ -1001,42 +1119,6 @@ export const OPERATIONS = {
         }
       }
     },
-    "lists": [],
-    "bodyRequired": false,
-    "responses": {}
-  },
-  "createSnapshot": {
-    "method": "POST",
-    "path": "/sandboxes/{sandboxID}/snapshots",
-    "origin": "e2b",
-    "security": [
-      "ApiKey"
-    ],
-    "refused": "Sandboxes can be paused, but named snapshots of them are not supported.",
-    "params": {
-      "type": "object",
-      "required": [
-        "sandboxID"
-      ],
-      "properties": {
-        "sandboxID": {
-          "type": "string",
-          "pattern": "^[a-z0-9]{1,40}(-[a-z0-9]{1,40})?$"
-        }
-      }
-    },
-    "lists": [],
-    "bodyRequired": false,
-    "responses": {}
-  },
-  "listSnapshots": {
-    "method": "GET",
-    "path": "/snapshots",
-    "origin": "e2b",
-    "security": [
-      "ApiKey"
-    ],
-    "refused": "Sandboxes can be paused, but named snapshots of them are not supported.",
     "lists": [],
     "bodyRequired": false,
     "responses": {}

@@ -1369,6 +1369,115 @@ export const API_SCHEMAS = {
           }
         }
       }
+    },
+    "NewSnapshot": {
+      "type": "object",
+      "properties": {
+        "name": {
+          "$ref": "aenv#/$defs/TemplateReference",
+          "description": "A name that exists gets a newer snapshot; without one the snapshot has only its id."
+        }
+      }
+    },
+    "SnapshotState": {
+      "type": "string",
+      "enum": [
+        "creating",
+        "ready",
+        "failed"
+      ]
+    },
+    "Snapshot": {
+      "type": "object",
+      "required": [
+        "snapshotID",
+        "names",
+        "sandboxID",
+        "state",
+        "createdAt",
+        "cpuCount",
+        "memoryMB",
+        "diskSizeMB"
+      ],
+      "properties": {
+        "snapshotID": {
+          "type": "string",
+          "description": "What a start names: `ID:TAG`, or `NAME:TAG` when it has a name"
+        },
+        "names": {
+          "type": "array",
+          "items": {
+            "type": "string"
+          }
+        },
+        "sandboxID": {
+          "type": "string",
+          "description": "Ours. The sandbox that it was taken of"
+        },
+        "state": {
+          "$ref": "aenv#/$defs/SnapshotState",
+          "description": "Ours"
+        },
+        "reason": {
+          "type": "string",
+          "description": "Ours. Why it failed"
+        },
+        "createdAt": {
+          "type": "string",
+          "format": "date-time"
+        },
+        "cpuCount": {
+          "type": "integer",
+          "format": "int32"
+        },
+        "memoryMB": {
+          "type": "integer",
+          "format": "int32"
+        },
+        "diskSizeMB": {
+          "type": "integer",
+          "format": "int32"
+        }
+      }
+    },
+    "Fork": {
+      "type": "object",
+      "properties": {
+        "count": {
+          "type": "integer",
+          "format": "int32",
+          "minimum": 1,
+          "maximum": 100,
+          "description": "1 without it"
+        },
+        "timeout": {
+          "$ref": "aenv#/$defs/RunTimeout",
+          "description": "15 without it"
+        }
+      }
+    },
+    "ForkResult": {
+      "type": "object",
+      "description": "Exactly one of the two",
+      "properties": {
+        "sandbox": {
+          "$ref": "aenv#/$defs/Sandbox"
+        },
+        "error": {
+          "$ref": "aenv#/$defs/Error"
+        }
+      }
+    },
+    "Rollback": {
+      "type": "object",
+      "required": [
+        "snapshotID"
+      ],
+      "properties": {
+        "snapshotID": {
+          "$ref": "aenv#/$defs/TemplateReference"
+        }
+      }
     }
   }
 } as const;

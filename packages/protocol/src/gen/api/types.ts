@@ -494,6 +494,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sandboxes/{sandboxID}/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What create returned; the older form `id-clientid` is understood. */
+                sandboxID: components["parameters"]["sandboxID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Copy memory and disk of a running sandbox, which goes on at once; the copy starts like a template */
+        post: operations["createSnapshot"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Snapshots by page, newest first */
+        get: operations["listSnapshots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandboxes/{sandboxID}/fork": {
         parameters: {
             query?: never;
@@ -506,8 +543,28 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Not supported */
+        /** Start new sandboxes with the state of a running one, which goes on at once */
         post: operations["forkSandbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandboxes/{sandboxID}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What create returned; the older form `id-clientid` is understood. */
+                sandboxID: components["parameters"]["sandboxID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Put the state of a snapshot in the place of a running sandbox's, under the same id */
+        post: operations["rollbackSandbox"];
         delete?: never;
         options?: never;
         head?: never;
@@ -527,43 +584,6 @@ export interface paths {
         get?: never;
         /** Not supported */
         put: operations["updateSandboxNetwork"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/sandboxes/{sandboxID}/snapshots": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description What create returned; the older form `id-clientid` is understood. */
-                sandboxID: components["parameters"]["sandboxID"];
-            };
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Not supported */
-        post: operations["createSnapshot"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/snapshots": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Not supported */
-        get: operations["listSnapshots"];
-        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1182,6 +1202,48 @@ export interface components {
         };
         BuildLogs: {
             logs: components["schemas"]["BuildLogEntry"][];
+        };
+        NewSnapshot: {
+            /** @description A name that exists gets a newer snapshot; without one the snapshot has only its id. */
+            name?: components["schemas"]["TemplateReference"];
+        };
+        /** @enum {string} */
+        SnapshotState: "creating" | "ready" | "failed";
+        Snapshot: {
+            /** @description What a start names: `ID:TAG`, or `NAME:TAG` when it has a name */
+            snapshotID: string;
+            names: string[];
+            /** @description Ours. The sandbox that it was taken of */
+            sandboxID: string;
+            /** @description Ours */
+            state: components["schemas"]["SnapshotState"];
+            /** @description Ours. Why it failed */
+            reason?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: int32 */
+            cpuCount: number;
+            /** Format: int32 */
+            memoryMB: number;
+            /** Format: int32 */
+            diskSizeMB: number;
+        };
+        Fork: {
+            /**
+             * Format: int32
+             * @description 1 without it
+             */
+            count?: number;
+            /** @description 15 without it */
+            timeout?: components["schemas"]["RunTimeout"];
+        };
+        /** @description Exactly one of the two */
+        ForkResult: {
+            sandbox?: components["schemas"]["Sandbox"];
+            error?: components["schemas"]["Error"];
+        };
+        Rollback: {
+            snapshotID: components["schemas"]["TemplateReference"];
         };
     };
     responses: {
@@ -1998,6 +2060,67 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    createSnapshot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What create returned; the older form `id-clientid` is understood. */
+                sandboxID: components["parameters"]["sandboxID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewSnapshot"];
+            };
+        };
+        responses: {
+            /** @description The snapshot is ready */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listSnapshots: {
+        parameters: {
+            query?: {
+                /** @description Only those of this sandbox */
+                sandboxID?: string;
+                /** @description Id or name; with a tag only that one */
+                name?: components["schemas"]["TemplateReference"];
+                /** @description Ours. Only `ready` ones without it */
+                state?: components["schemas"]["SnapshotState"][];
+                /** @description X-Next-Token of the page before */
+                nextToken?: components["parameters"]["nextToken"];
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page */
+            200: {
+                headers: {
+                    /** @description Only when there is another page */
+                    "X-Next-Token"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshot"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     forkSandbox: {
         parameters: {
             query?: never;
@@ -2008,8 +2131,41 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Fork"];
+            };
+        };
         responses: {
+            /** @description One result for each child */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForkResult"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    rollbackSandbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What create returned; the older form `id-clientid` is understood. */
+                sandboxID: components["parameters"]["sandboxID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Rollback"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Sandbox"];
             default: components["responses"]["Error"];
         };
     };
@@ -2021,33 +2177,6 @@ export interface operations {
                 /** @description What create returned; the older form `id-clientid` is understood. */
                 sandboxID: components["parameters"]["sandboxID"];
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            default: components["responses"]["Error"];
-        };
-    };
-    createSnapshot: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description What create returned; the older form `id-clientid` is understood. */
-                sandboxID: components["parameters"]["sandboxID"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            default: components["responses"]["Error"];
-        };
-    };
-    listSnapshots: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
             cookie?: never;
         };
         requestBody?: never;

@@ -1,0 +1,70 @@
+/**
+ * Takes the state of a running sandbox while it stands still for a moment: device state, changed memory, and a seal on its
+ * disk, whose writes go to a new layer from then on.
+ */
+import type { SavedState } from '@aenv/snapshot';
+import { AenvError, newLayerId } from '@aenv/std';
+import type { Vm } from '@aenv/vmm';
+import type { Context } from './options.ts';
+import { type Run, topOf } from './sandbox-table.ts';
+import type { Live } from './sandbox-work.ts';
+
+export interface Checkpoint {
+  /** The layer that takes the guest's writes now. */
+  top: string;
+  run: Run;
+}
+
+/** After a failure the VM runs on as it was, or `live.vm` is absent because it cannot. */
+export async function checkpoint(context: Context, live: Live, holder: string, into: SavedState): Promise<Checkpoint> {
+  const { vm, row } = live;
+  if (!vm || !row.run) throw new AenvError('internal', `sandbox ${row.id} is running without a VM`);
+  const { layerStore, layers, templateStore } = context;
+  const top = newLayerId();
+  // Held first: whatever happens to the sandbox, nothing that the copy stands on goes.
+  layers.hold(holder, [...layers.of(row.buildId), ...row.layers]);
+  layers.hold(row.id, [top]);
+  try {
+    const { disk } = await templateStore.manifest(row.buildId);
+    await layerStore.create(top, layerStore.path(topOf(row)), disk.sizeMb);
+    await vm.addLayer(layerStore.path(top));
+    await standStill(context, live, vm, async () => {
+      await vm.savePause(into.state, into.memoryDiff);
+      await vm.sealDisk(layerStore.path(top));
+    });
+    return { top, run: { ...row.run, vm: vm.record } };
+  } catch (error) {
+    await dropLayer(context, live, vm, top);
+    throw AenvError.from(error, 'snapshot_failed');
+  }
+}
+
+async function standStill({ logger }: Context, live: Live, vm: Vm, work: () => Promise<void>): Promise<void> {
+  let failure: { error: unknown } | undefined;
+  try {
+    await vm.stop();
+    await work();
+  } catch (error) {
+    failure = { error };
+  }
+  try {
+    // The sandbox depends on it, so one refusal does not count.
+    await vm.resume().catch(() => vm.resume());
+  } catch (err) {
+    logger.error({ err, sandboxId: live.row.id }, 'the VM was lost while its state was being captured');
+    live.vm = undefined;
+    throw err;
+  }
+  if (failure) throw failure.error;
+}
+
+/** What cannot be dropped now goes with the sandbox. */
+async function dropLayer({ layerStore, layers, logger }: Context, live: Live, vm: Vm, layer: string): Promise<void> {
+  try {
+    await vm.removeLayer(layerStore.path(layer));
+    await layerStore.remove([layer]);
+    layers.release(live.row.id, [layer]);
+  } catch (err) {
+    logger.warn({ err, sandboxId: live.row.id }, 'an unused disk layer stays until the sandbox is deleted');
+  }
+}
