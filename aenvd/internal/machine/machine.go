@@ -2,6 +2,7 @@
 package machine
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -139,6 +140,40 @@ func (r Root) SetMachineID(id string) error {
 	const dbus = "/var/lib/dbus/machine-id"
 	if info, err := os.Lstat(r.path(dbus)); err == nil && info.Mode().IsRegular() {
 		return r.replace(dbus, id+"\n", 0o444)
+	}
+	return nil
+}
+
+const (
+	kernelBootID = "/proc/sys/kernel/random/boot_id"
+	bootIDFile   = "/run/aenv/boot_id"
+)
+
+// NewBootID gives the machine another boot id. Guests restored from one snapshot share the kernel's, which cannot be
+// changed, so a file is mounted over it.
+func NewBootID() error {
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return err
+	}
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	text := fmt.Sprintf("%x-%x-%x-%x-%x\n", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	if err := os.MkdirAll(filepath.Dir(bootIDFile), 0o755); err != nil {
+		return err
+	}
+	// In place: it is this file that is mounted.
+	if err := os.WriteFile(bootIDFile, []byte(text), 0o444); err != nil {
+		return err
+	}
+	ours, err := os.Stat(bootIDFile)
+	if err != nil {
+		return err
+	}
+	if shown, err := os.Stat(kernelBootID); err == nil && os.SameFile(ours, shown) {
+		return nil
+	}
+	if err := unix.Mount(bootIDFile, kernelBootID, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("change the boot id: %w", err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type InitRequest struct {
 // Apply takes over a request that the caller has authorised. With ownsMachine it changes the machine too; a plain
 // process does not. What fails is reported, after everything else was done.
 func (s *State) Apply(request InitRequest, ownsMachine bool) error {
-	s.store(request)
+	becameAnother := s.store(request)
 	if !ownsMachine {
 		return nil
 	}
@@ -44,6 +44,9 @@ func (s *State) Apply(request InitRequest, ownsMachine bool) error {
 		errs = append(errs, machine.SetClock(*request.Timestamp))
 	}
 	errs = append(errs, machine.AddEntropy(request.Entropy))
+	if becameAnother {
+		errs = append(errs, machine.NewBootID())
+	}
 	if request.Hostname != "" {
 		errs = append(errs, root.SetHostname(request.Hostname))
 	}
@@ -59,7 +62,8 @@ func (s *State) Apply(request InitRequest, ownsMachine bool) error {
 	return errors.Join(errs...)
 }
 
-func (s *State) store(request InitRequest) {
+// store tells whether the machine is another sandbox now: a copy of the one that it was.
+func (s *State) store(request InitRequest) (becameAnother bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if request.EnvVars != nil {
@@ -78,9 +82,12 @@ func (s *State) store(request InitRequest) {
 		s.initKey = request.InitKey
 	}
 	if request.SandboxID != "" {
+		before := s.injected["E2B_SANDBOX_ID"]
+		becameAnother = before != "" && before != request.SandboxID
 		s.injected["E2B_SANDBOX_ID"] = request.SandboxID
 	}
 	if request.TemplateID != "" {
 		s.injected["E2B_TEMPLATE_ID"] = request.TemplateID
 	}
+	return becameAnother
 }
