@@ -76,9 +76,24 @@ test('from an image to a sandbox that is used, paused, resumed and deleted', asy
   await succeed(['download', id, '/root/tree', join(home, 'back')]);
   assert.ok((await readFile(join(home, 'back/deep/file'))).equals(bytes));
 
+  const copy = (await succeed(['snapshot', 'create', id, '--name', 'copy'])).trim();
+  assert.equal(copy, 'copy:default');
+  const checked = await aenv(['exec', '--checkpoint', id, '--', 'sh', '-c', 'echo changed > /dev/shm/note']);
+  assert.equal(checked.code, 0, checked.stderr);
+  const [, checkpoint = ''] = checked.stderr.match(/checkpoint (\S+);/) ?? [];
+  await succeed(['rollback', id, checkpoint]);
+  assert.equal(await succeed(['exec', id, '--', 'cat', '/dev/shm/note']), 'in memory\n');
+  const children = (await succeed(['fork', id, '-n', '2', '-o', 'table'])).trim().split('\n');
+  assert.equal(children.length, 2);
+  assert.equal(await succeed(['exec', children[1] ?? '', '--', 'cat', '/dev/shm/note']), 'in memory\n');
+  await succeed(['delete', ...children]);
+  assert.match(await succeed(['snapshot', 'list', '--sandbox', id]), /copy:default/);
+  assert.notEqual((await aenv(['snapshot', 'delete', checkpoint])).code, 0, 'the sandbox stands on it');
+
   assert.match(await succeed(['logs', id]), /./);
   await succeed(['delete', id]);
   assert.equal((await world.server.call('GET', `/sandboxes/${id}`)).status, 404);
   assert.notEqual((await aenv(['exec', id, '--', 'true'])).code, 0);
+  for (const snapshot of [copy, checkpoint]) await succeed(['snapshot', 'delete', snapshot]);
   await succeed(['template', 'delete', 'box']);
 });

@@ -71,6 +71,25 @@ test('each command on a sandbox is its request', () =>
     ]);
   }));
 
+test('copies of sandboxes: what was asked, and what is printed', () =>
+  withServer(async (run, server) => {
+    server.sandboxes.set('box', fakeSandbox('box'));
+    assert.equal((await run('snapshot', 'create', 'box')).text, 'tmpl2:default\n');
+    assert.equal((await run('snap', 'create', 'box', '--name', 'work:v1')).text, 'work:v1\n');
+    assert.match((await run('snapshot', 'ls', '-o', 'table')).text, /\nwork:v1 +box +ready/);
+    const forked = await run('fork', 'box', '-n', '3', '--timeout', '60', '-o', 'table');
+    assert.deepEqual([forked.code, forked.text], [1, 'new1\nnew2\n']);
+    assert.match(forked.stderr, /a fork did not start: no room/);
+    assert.equal((await run('rollback', 'box', 'work:v1')).text, 'box is work:v1 again\n');
+    assert.deepEqual(server.requests, [
+      'POST /sandboxes/box/snapshots {}',
+      'POST /sandboxes/box/snapshots {"name":"work:v1"}',
+      'GET /snapshots {}',
+      'POST /sandboxes/box/fork {"count":3,"timeout":60}',
+      'POST /sandboxes/box/rollback {"snapshotID":"work:v1"}',
+    ]);
+  }));
+
 test('failures: message, code, remedy; as JSON where it is asked for; 2 for wrong usage', () =>
   withServer(async (run) => {
     const missing = await run('start', '-d', 'missing');

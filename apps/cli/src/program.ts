@@ -126,6 +126,7 @@ function addRunCommands(program: Command): void {
     .argument('<command...>', 'program and arguments; they are not read by a shell')
     .addOption(userOption())
     .option('-w, --cwd <directory>', 'where to run it (default: the template’s directory)')
+    .option('--checkpoint', 'take a snapshot first, and print its id to stderr')
     .passThroughOptions()
     .addHelpText('after', "\nFor pipes and variables name a shell:\n  aenv exec ID sh -c 'ls | wc -l'")
     .action(async (id, words, options, self) => {
@@ -134,6 +135,39 @@ function addRunCommands(program: Command): void {
       if (command.length === 0) self.error("error: missing required argument 'command'");
       await (await import('./commands/exec.ts')).exec(id, command, options);
     });
+}
+
+function addSnapshotCommands(program: Command): void {
+  const snapshot = program.command('snapshot').alias('snap').description('Take, list and delete copies of sandboxes');
+  snapshot
+    .command('create')
+    .description('Copy memory and disk of a running sandbox, which goes on; the copy starts like a template')
+    .addArgument(idArgument())
+    .option('--name <name[:tag]>', 'name of the snapshot (default: none, only an id)')
+    .action(async (id, options) => (await import('./commands/snapshot.ts')).createSnapshot(id, options));
+  withOutput(
+    snapshot.command('list').alias('ls').description('List the snapshots').option('--sandbox <id>', 'only those of it'),
+  ).action(async (options) => (await import('./commands/snapshot.ts')).listSnapshots(options));
+  snapshot
+    .command('delete')
+    .alias('rm')
+    .description('Delete a snapshot that no sandbox needs')
+    .argument('<snapshot>', 'id or name; with :TAG only that one')
+    .action(async (name) => (await import('./commands/snapshot.ts')).deleteSnapshot(name));
+  withOutput(
+    program
+      .command('fork')
+      .description('Start sandboxes with the state of a running one, which goes on')
+      .addArgument(idArgument())
+      .addOption(new Option('-n, --count <count>', 'how many').argParser(wholeNumber(1, 100)).default(1))
+      .addOption(timeoutOption()),
+  ).action(async (id, options) => (await import('./commands/snapshot.ts')).fork(id, options));
+  program
+    .command('rollback')
+    .description('Put the state of a snapshot in the place of a sandbox’s')
+    .addArgument(idArgument())
+    .argument('<snapshot>', 'id or name of the snapshot')
+    .action(async (id, snapshot) => (await import('./commands/snapshot.ts')).rollback(id, snapshot));
 }
 
 function addSandboxCommands(program: Command): void {
@@ -222,6 +256,7 @@ export function createProgram(): Command {
   addTemplateCommands(program);
   addRunCommands(program);
   addSandboxCommands(program);
+  addSnapshotCommands(program);
   addFileCommands(program);
   addCompletion(program);
   exitWithoutProcess(program);

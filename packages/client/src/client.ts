@@ -2,6 +2,7 @@
 import { createGuestClient, ENVD_PORT, type GuestClient } from '@aenv/guest';
 import type { Schema } from '@aenv/protocol';
 import { type AenvSandboxes, aenvSandboxes } from './sandboxes.ts';
+import { type AenvSnapshots, aenvSnapshots } from './snapshots.ts';
 import { type AenvTemplates, aenvTemplates } from './templates.ts';
 import { type AenvClientOptions, openConnection, unwrap } from './transport.ts';
 
@@ -10,6 +11,7 @@ export type DoctorReport = Schema<'DoctorReport'>;
 export interface AenvClient {
   sandboxes: AenvSandboxes;
   templates: AenvTemplates;
+  snapshots: AenvSnapshots;
   /** Resolves when the server takes requests. Needs no key. */
   health(): Promise<void>;
   /** What the machine has and lacks. */
@@ -24,6 +26,7 @@ export function createAenvClient(options: AenvClientOptions): AenvClient {
   return {
     sandboxes: aenvSandboxes(connection),
     templates: aenvTemplates(connection),
+    snapshots: aenvSnapshots(connection),
     health: async () => void (await unwrap(connection.api.GET('/health'))),
     doctor: () => unwrap(connection.api.GET('/doctor')),
     close: connection.close,

@@ -13,8 +13,11 @@ interface Candidate {
   description: string;
 }
 
+/** Lists that the server has. */
+type Kind = 'id' | 'template' | 'snapshot';
+
 /** What the server has, for arguments of this name; nothing where it does not answer. */
-async function candidates(argument: 'id' | 'template'): Promise<Candidate[]> {
+async function candidates(argument: Kind): Promise<Candidate[]> {
   try {
     await using client = createAenvClient(serverAccess());
     if (argument === 'id') {
@@ -24,6 +27,10 @@ async function candidates(argument: 'id' | 'template'): Promise<Candidate[]> {
         description: `${alias ?? ''} ${state}`,
       }));
     }
+    if (argument === 'snapshot') {
+      const snapshots = await withDeadline(client.snapshots.list(), BUDGET_MS, 'completion');
+      return snapshots.map(({ snapshotID, sandboxID }) => ({ value: snapshotID, description: `of ${sandboxID}` }));
+    }
     const templates = await withDeadline(client.templates.list(), BUDGET_MS, 'completion');
     return templates.map(({ templateID, names }) => ({ value: names[0] ?? templateID, description: templateID }));
   } catch {
@@ -32,9 +39,14 @@ async function candidates(argument: 'id' | 'template'): Promise<Candidate[]> {
 }
 
 /** Arguments that name something on the server. */
-const SERVER_ARGUMENTS: Record<string, 'id' | 'template'> = { id: 'id', template: 'template', target: 'template' };
+const SERVER_ARGUMENTS: Record<string, Kind> = {
+  id: 'id',
+  template: 'template',
+  target: 'template',
+  snapshot: 'snapshot',
+};
 
-type Found = Record<'id' | 'template', Candidate[]>;
+type Found = Record<Kind, Candidate[]>;
 
 function offering(values: readonly Candidate[]): (complete: (value: string, description: string) => void) => void {
   return (complete) => {
@@ -67,7 +79,7 @@ function describe(command: Command, path: string, found: Found): void {
 }
 
 /** Which of the server's lists the words can ask for: a completed command is followed by its arguments. */
-function wanted(program: Command, words: readonly string[]): ('id' | 'template')[] {
+function wanted(program: Command, words: readonly string[]): Kind[] {
   let command = program;
   for (const word of words.slice(0, -1)) {
     const child = command.commands.find((candidate) => candidate.name() === word || candidate.aliases().includes(word));
@@ -79,7 +91,7 @@ function wanted(program: Command, words: readonly string[]): ('id' | 'template')
 
 /** Prints the candidates for the last of `words`, as the scripts of @bomb.sh/tab read them. */
 export async function complete(program: Command, words: string[]): Promise<void> {
-  const found: Found = { id: [], template: [] };
+  const found: Found = { id: [], template: [], snapshot: [] };
   for (const kind of wanted(program, words)) found[kind] = await candidates(kind);
   describe(program, '', found);
   tab.parse(words);

@@ -2,12 +2,14 @@
 import type { GuestProcess } from '@aenv/guest';
 import { AenvError } from '@aenv/std';
 import { ExitCode } from '../failures.ts';
-import { withRunningGuest } from '../session.ts';
+import { withStatus } from '../progress.ts';
+import { withClient, withRunningGuest } from '../session.ts';
 import { writeTo } from '../streams.ts';
 
 export interface ExecOptions {
   user?: string;
   cwd?: string;
+  checkpoint?: boolean;
 }
 
 /** Copies our input to the process until one of them ends. */
@@ -39,8 +41,17 @@ function forwardInterrupts(remote: GuestProcess): () => void {
   };
 }
 
+/** Said on stderr: stdout is the command's. */
+async function takeCheckpoint(id: string): Promise<void> {
+  const { snapshotID } = await withClient((client) =>
+    withStatus(`taking a snapshot of ${id}`, () => client.snapshots.create(id)),
+  );
+  process.stderr.write(`aenv: checkpoint ${snapshotID}; back to it: aenv rollback ${id} ${snapshotID}\n`);
+}
+
 export async function exec(id: string, command: string[], options: ExecOptions): Promise<void> {
   const [cmd = '', ...args] = command;
+  if (options.checkpoint) await takeCheckpoint(id);
   const exit = await withRunningGuest(id, options.user, async (guest) => {
     const remote = await guest.processes.start({
       cmd,

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import type { BuildInfo, SandboxLogEntry, SandboxSummary, Template } from '@aenv/client';
+import type { BuildInfo, SandboxLogEntry, SandboxSummary, Snapshot, Template } from '@aenv/client';
 
 export const API_KEY = `e2b_${'a1'.repeat(20)}`;
 
@@ -71,6 +71,19 @@ export function fakeTemplate(id: string, name: string): Template {
   };
 }
 
+function fakeSnapshot(sandboxID: string, name: string): Snapshot {
+  return {
+    snapshotID: name.includes(':') ? name : `${name}:default`,
+    names: [],
+    sandboxID,
+    state: 'ready',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    cpuCount: 1,
+    memoryMB: 256,
+    diskSizeMB: 1024,
+  };
+}
+
 function failure(status: number, error_code: string, message: string, remedy?: string): Answer {
   return { status, body: { code: status, message, error_code, remedy } };
 }
@@ -110,6 +123,7 @@ class Routes {
     }
     if (first === 'sandboxes-cold') return this.#create({ ...body, templateID: body.image });
     if (first === 'sandboxes') return this.#sandboxes(method, url, second, third, body);
+    if (first === 'snapshots') return { status: 200, body: [fakeSnapshot('box', 'work:v1')] };
     if (first === 'templates') return this.#templates(method, second, third);
     return failure(404, 'not_found', `${method} ${url.pathname} does not exist`);
   }
@@ -142,11 +156,22 @@ class Routes {
       const since = Number(url.searchParams.get('cursor') ?? 0);
       return { status: 200, body: { logs: logs.filter(({ timestamp }) => Date.parse(timestamp) >= since) } };
     }
+    if (action === 'snapshots') return { status: 201, body: fakeSnapshot(id, String(body.name ?? 'tmpl2')) };
+    if (action === 'fork') return { status: 201, body: this.#fork(Number(body.count)) };
+    if (action === 'rollback') return started(sandbox, 200);
     if (action === 'pause') sandbox.state = 'paused';
     if (action !== 'connect') return { status: 204 };
     const status = sandbox.state === 'paused' ? 201 : 200;
     sandbox.state = 'running';
     return started(sandbox, status);
+  }
+
+  /** The last child does not start. */
+  #fork(count: number) {
+    const failed = { error: failure(503, 'capacity_exhausted', 'no room').body };
+    return Array.from({ length: count }, (_, index) =>
+      index === count - 1 ? failed : { sandbox: this.#create({ templateID: 'base' }).body },
+    );
   }
 
   #templates(method: string, id: string | undefined, action: string | undefined): Answer {
