@@ -1,11 +1,12 @@
 /**
- * Writes the pages of docs/ that repeat a table of the source: configuration.md and errors.md. With --check it writes
+ * Writes the pages of docs/ that repeat a table of the source: configuration.md, errors.md and lifecycle-table.md. With --check it writes
  * nothing and fails when a page is not what it would write. Either way it fails for a dependency without an entry in
  * docs/dependencies.md, which people write.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationPage } from '../apps/server/src/config/help.ts';
+import { answer, OPERATIONS, SANDBOX_PHASES } from '../packages/lifecycle/src/index.ts';
 import { ERROR_CODES } from '../packages/std/src/errors.ts';
 
 const NOTICE = '<!-- Written by tools/gen-docs.ts (make gen). Change the source, not this page. -->\n\n';
@@ -34,7 +35,29 @@ function errorsPage(): string {
   ].join('\n');
 }
 
-const PAGES = { 'configuration.md': configurationPage, 'errors.md': errorsPage };
+/** Every operation in every phase, as `answer` has it. */
+function lifecyclePage(): string {
+  const cell = (operation: (typeof OPERATIONS)[number], phase: (typeof SANDBOX_PHASES)[number]): string => {
+    const reply = answer(phase, operation);
+    if (reply.kind === 'begin') return `begins: ${reply.phase}`;
+    if (reply.kind === 'refuse') return `\`${reply.code}\` ${ERROR_CODES[reply.code].status}`;
+    return { join: 'joins it', wait: 'waits', apply: 'applies' }[reply.kind];
+  };
+  return [
+    '# What an operation gets in each phase',
+    '',
+    'From `packages/lifecycle`. *Begins*: the sandbox enters that phase. *Joins*: the same operation is under way, and its',
+    'outcome is the answer. *Waits*: asked again when what is under way has ended. *Applies*: done at once, without a change of',
+    'phase. [lifecycle.md](lifecycle.md) says what the phases are.',
+    '',
+    `| operation \\ phase | ${SANDBOX_PHASES.join(' | ')} |`,
+    `|---|${SANDBOX_PHASES.map(() => '---|').join('')}`,
+    ...OPERATIONS.map((operation) => `| **${operation}** | ${SANDBOX_PHASES.map((phase) => cell(operation, phase)).join(' | ')} |`),
+    '',
+  ].join('\n');
+}
+
+const PAGES = { 'configuration.md': configurationPage, 'errors.md': errorsPage, 'lifecycle-table.md': lifecyclePage };
 
 const check = process.argv.includes('--check');
 process.chdir(join(import.meta.dirname, '..'));
