@@ -52,7 +52,9 @@ function lifecyclePage(): string {
     '',
     `| operation \\ phase | ${SANDBOX_PHASES.join(' | ')} |`,
     `|---|${SANDBOX_PHASES.map(() => '---|').join('')}`,
-    ...OPERATIONS.map((operation) => `| **${operation}** | ${SANDBOX_PHASES.map((phase) => cell(operation, phase)).join(' | ')} |`),
+    ...OPERATIONS.map(
+      (operation) => `| **${operation}** | ${SANDBOX_PHASES.map((phase) => cell(operation, phase)).join(' | ')} |`,
+    ),
     '',
   ].join('\n');
 }
