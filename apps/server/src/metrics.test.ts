@@ -9,6 +9,7 @@ const stats = () => ({
   running: 3,
   paused: 2,
   slotsReady: 4,
+  pool: { ready: 2, hits: 7, misses: 3 },
   operations: { create: { succeeded: 5, failed: 1, seconds: 2.5 } },
 });
 const isApiKey = (key: string) => key === 'right';
@@ -24,6 +25,8 @@ test('metrics show the state and the operations, each counted once however often
   assert.match(text, /^aenv_sandboxes\{state="running"\} 3$/m);
   assert.match(text, /^aenv_sandboxes\{state="paused"\} 2$/m);
   assert.match(text, /^aenv_network_slots_ready 4$/m);
+  assert.match(text, /^aenv_pool_ready 2$/m);
+  assert.match(text, /^aenv_pool_claims_total\{outcome="hit"\} 7$/m);
   assert.match(text, /^aenv_operations_total\{operation="create",outcome="succeeded"\} 5$/m);
   assert.match(text, /^aenv_operations_total\{operation="create",outcome="failed"\} 1$/m);
   assert.match(text, /^aenv_operation_seconds_total\{operation="create"\} 2.5$/m);

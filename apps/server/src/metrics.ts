@@ -30,6 +30,26 @@ export function createMetricsRegistry(stats: Engine['stats']): Registry {
       this.set(stats().slotsReady);
     },
   });
+  new Gauge({
+    name: 'aenv_pool_ready',
+    help: 'Restored virtual machines that wait for a sandbox.',
+    registers,
+    collect() {
+      this.set(stats().pool.ready);
+    },
+  });
+  new Counter({
+    name: 'aenv_pool_claims_total',
+    help: 'Starts that asked the pool for a virtual machine, by whether one waited.',
+    labelNames: ['outcome'],
+    registers,
+    collect() {
+      const { hits, misses } = stats().pool;
+      this.reset();
+      this.inc({ outcome: 'hit' }, hits);
+      this.inc({ outcome: 'miss' }, misses);
+    },
+  });
   new Counter({
     name: 'aenv_operations_total',
     help: 'Operations that ended, by outcome.',

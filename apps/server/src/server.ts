@@ -1,4 +1,5 @@
 /** Composes the parts into one running server. */
+import { cpus, freemem, totalmem } from 'node:os';
 import { createApi } from '@aenv/api';
 import type { Launcher } from '@aenv/linux';
 import { createOrchestrator, type DoctorFinding, type GuestPort, type MachineParts } from '@aenv/orchestrator';
@@ -24,6 +25,11 @@ export interface Machine {
   /** Kernel and initramfs for new templates. */
   parts: MachineParts;
   inspectHost(): Promise<DoctorFinding[]>;
+}
+
+/** A machine on which virtual machines that only wait would be in the way. */
+function isTiny(): boolean {
+  return cpus().length < 2 || totalmem() < 4 * 2 ** 30;
 }
 
 export type OpenMachine = (config: Config, logger: Logger) => Promise<Machine>;
@@ -69,6 +75,8 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
       readyTimeoutSeconds: config.readyTimeout,
     },
     slotPoolSize: config.slotPoolSize,
+    pool: { size: isTiny() ? 0 : config.poolSize, maxIdleSeconds: config.poolMaxIdle },
+    freeMemoryMb: () => freemem() / 2 ** 20,
     onRouteChange: (sandboxId) => forget(sandboxId),
     clock: systemClock,
     logger: logger.child({ part: 'orchestrator' }),

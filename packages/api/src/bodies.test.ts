@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isDeeperThan, MAX_JSON_DEPTH } from './bodies.ts';
-import { API_KEY, assertAnswer, NOWHERE, newHarness } from './testing/harness.ts';
+import { API_KEY, assertAnswer, listen, NOWHERE, newHarness } from './testing/harness.ts';
 
 /** Depth by recursion: what the scanner must agree with. */
 function depth(value: unknown): number {
@@ -67,6 +69,25 @@ test('a body above the limit is refused with 413', async () => {
   const { status, body } = await create(JSON.stringify({ templateID: 'base', metadata: { k: 'x'.repeat(70_000) } }));
   assert.equal(status, 413);
   assert.equal(body.error_code, 'payload_too_large');
+});
+
+test('a client that is still sending a body above the limit reads the refusal', async () => {
+  await using harness = newHarness();
+  await using server = await listen(harness);
+  for (let round = 0; round < 30; round += 1) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    const head = `POST /sandboxes HTTP/1.1\r\nhost: x\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\n`;
+    socket.write(`${head}content-length: ${4 << 20}\r\n\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    assert.match(answer.toString(), /^HTTP\/1.1 413/);
+    // What it sends after the answer meets no reset.
+    for (let sent = 0; sent < 4; sent += 1) {
+      await new Promise<void>((resolve, reject) =>
+        socket.write(Buffer.alloc(1 << 20), (error) => (error ? reject(error) : resolve())),
+      );
+    }
+    socket.destroy();
+  }
 });
 
 test('operations with an optional body take none, with any content type; the others say that they need one', async () => {

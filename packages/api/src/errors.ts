@@ -55,5 +55,7 @@ export function sendError(logger: Logger, reason: unknown, request: FastifyReque
   const fields = { requestId: request.id, errorCode: error.code, message: error.message };
   if (error.status >= 500) logger.error({ ...fields, err: error.cause ?? error }, 'request failed');
   else logger.debug(fields, 'request refused');
+  // A client that still sends would meet a closed connection, and never read why. Node reads the rest and forgets it.
+  if (error.code === 'payload_too_large') reply.removeHeader('connection');
   reply.code(error.status).send(errorBody(error));
 }

@@ -11,6 +11,7 @@ import type { Sandboxes } from './sandboxes.ts';
 import type { SlotPool } from './slot-pool.ts';
 import { checkTag, parseTemplateName } from './template-names.ts';
 import { type BuildRow, DEFAULT_TAG, publicBuild, type TemplateTable } from './template-table.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 /** Builds that boot at the same time; the others wait in order. */
 const PARALLEL_BUILDS = 2;
@@ -20,13 +21,15 @@ export class Builds {
   readonly #templates: TemplateTable;
   readonly #slots: SlotPool;
   readonly #sandboxes: Sandboxes;
+  readonly #pool: WarmPool;
   readonly #bases: BaseDisks;
   readonly #room = new Semaphore(PARALLEL_BUILDS);
   readonly #running = new Map<string, Promise<void>>();
   readonly #cold = new Singleflight<BuildRow>();
   readonly #stop = new AbortController();
 
-  constructor(context: Context, templates: TemplateTable, slots: SlotPool, sandboxes: Sandboxes) {
+  constructor(context: Context, templates: TemplateTable, slots: SlotPool, sandboxes: Sandboxes, pool: WarmPool) {
+    this.#pool = pool;
     this.#context = context;
     this.#templates = templates;
     this.#slots = slots;
@@ -137,6 +140,7 @@ export class Builds {
     }
     refuseInUse(idOrName, 'sandbox', this.#sandboxes.usersOf(ids));
     refuseInUse(idOrName, 'template', this.#templates.templatesBuiltOn(ids));
+    await this.#pool.forget(ids);
     const { layers, layerStore, templateStore } = this.#context;
     const held = [...ids].flatMap((id) => layers.of(id));
     if (builds.length === all.length) this.#templates.deleteTemplate(templateId);

@@ -183,6 +183,8 @@ export interface EngineStats {
   running: number;
   paused: number;
   slotsReady: number;
+  /** VMs that wait for a sandbox; starts that found one, and starts that did not. */
+  pool: { ready: number; hits: number; misses: number };
   /** Per operation: how many ended well, how many did not, and the seconds they took together. */
   operations: Record<string, { succeeded: number; failed: number; seconds: number }>;
 }

@@ -32,6 +32,10 @@ export interface OrchestratorOptions {
   };
   /** Network slots kept ready. */
   slotPoolSize: number;
+  /** VMs kept ready for each build in use (0 = none), and how long after its last start a build is in use. */
+  pool: { size: number; maxIdleSeconds: number };
+  /** MiB of memory that the host has to give. */
+  freeMemoryMb: () => number;
   /** Called whenever the address of a sandbox stops being valid: cut what is connected to it. */
   onRouteChange: (sandboxId: string) => void;
   /** The machine's part of the doctor's report. */

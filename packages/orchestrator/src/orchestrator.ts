@@ -27,6 +27,7 @@ import { Sandboxes } from './sandboxes.ts';
 import { SlotPool } from './slot-pool.ts';
 import { Snapshots } from './snapshots.ts';
 import { TemplateTable } from './template-table.ts';
+import { WarmPool } from './warm-pool.ts';
 
 /** How often timeouts are looked at, milliseconds. */
 const SWEEP_MS = 200;
@@ -46,13 +47,19 @@ export async function createOrchestrator(options: OrchestratorOptions): Promise<
   };
   const slots = new SlotPool({ launcher: options.launcher, size: options.slotPoolSize, logger: options.logger });
   const templates = new TemplateTable(context.database);
-  const sandboxes = new Sandboxes(context, templates, slots);
-  const builds = new Builds(context, templates, slots, sandboxes);
+  const pool = new WarmPool(context, slots, {
+    size: options.pool.size,
+    maxIdleMs: options.pool.maxIdleSeconds * 1000,
+    freeMemoryMb: options.freeMemoryMb,
+    hasRoom: () => sandboxes.activeCount + pool.readyCount < options.limits.maxRunning,
+  });
+  const sandboxes = new Sandboxes(context, templates, slots, pool);
+  const builds = new Builds(context, templates, slots, sandboxes, pool);
   const snapshots = new Snapshots(context, templates, sandboxes);
   try {
     const recovered = await recoverState(context, sandboxes, templates);
     slots.refill();
-    return new Orchestrator({ context, slots, templates, sandboxes, builds, snapshots, recovered });
+    return new Orchestrator({ context, slots, templates, sandboxes, builds, snapshots, pool, recovered });
   } catch (error) {
     context.database.close();
     throw error;
@@ -66,6 +73,7 @@ interface Parts {
   sandboxes: Sandboxes;
   builds: Builds;
   snapshots: Snapshots;
+  pool: WarmPool;
   recovered: RecoveryReport;
 }
 
@@ -80,7 +88,10 @@ export class Orchestrator implements Engine {
     this.#parts = parts;
     this.#metrics = new MetricsHistory(parts.context);
     this.#timers = [
-      setInterval(() => parts.sandboxes.sweep(), SWEEP_MS),
+      setInterval(() => {
+        parts.sandboxes.sweep();
+        parts.pool.sweep();
+      }, SWEEP_MS),
       setInterval(() => void this.#sampleAll(), METRICS_MS),
     ];
     for (const timer of this.#timers) timer.unref();
@@ -204,11 +215,12 @@ export class Orchestrator implements Engine {
   // ---- the whole
 
   stats(): EngineStats {
-    const { sandboxes, slots } = this.#parts;
+    const { sandboxes, slots, pool } = this.#parts;
     return {
       running: sandboxes.activeCount,
       paused: sandboxes.pausedCount,
       slotsReady: slots.readyCount,
+      pool: { ready: pool.readyCount, hits: pool.hits, misses: pool.misses },
       operations: this.#stats.snapshot(),
     };
   }
@@ -222,6 +234,7 @@ export class Orchestrator implements Engine {
     this.#closing = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#parts.builds.close();
+    await this.#parts.pool.close();
     await this.#parts.snapshots.settled();
     await this.#parts.sandboxes.settled();
     await this.#parts.slots.close();

@@ -14,6 +14,7 @@ import type { Context } from './options.ts';
 import { type Run, type SandboxRow, type SandboxTable, topOf } from './sandbox-table.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { BuildRow, GuestSettings } from './template-table.ts';
+import type { WarmVm } from './warm-pool.ts';
 
 /** A record with what is under way and what runs. */
 export interface Live {
@@ -50,28 +51,52 @@ export class SandboxWork {
   }
 
   /** Leaves it to the caller to tear down what a failure has left. */
-  async start(live: Live, { emptyLayer, saved }: Origin): Promise<void> {
-    const { id, buildId } = live.row;
-    const { sandboxStore, layerStore } = this.#context;
+  async start(live: Live, origin: Origin, warm: WarmVm | undefined): Promise<void> {
     try {
-      await sandboxStore.create(id);
-      await layerStore.clone(topOf(live.row), emptyLayer);
-      const launched = await launch(this.#context, this.#slots, {
-        sandboxId: id,
-        buildId,
-        diskFile: layerStore.path(topOf(live.row)),
-        policy: policyOf(live),
-        ...(saved ? { saved } : {}),
-      });
-      await this.#take(live, launched);
-      await launched.vm.resume();
-      await this.greet(live, launched, 'woken');
+      await this.#context.sandboxStore.create(live.row.id);
+      if (!warm || !(await this.#wake(live, warm))) await this.#launch(live, origin);
       live.row.phase = 'running';
       this.#table.put(live.row);
     } catch (error) {
       throw AenvError.from(error, 'sandbox_start_failed');
     }
     this.note(live, 'info', 'started');
+  }
+
+  /** Makes a waiting VM the sandbox; false, and nothing of it is left, when it cannot be. */
+  async #wake(live: Live, { launched, layer }: WarmVm): Promise<boolean> {
+    const { launcher, layerStore, logger } = this.#context;
+    try {
+      const policy = policyOf(live);
+      if (!policy.internet) await launcher.setPolicy(launched.run.slot.index, policy);
+      await this.#take(live, launched);
+      await launched.vm.resume();
+      await this.greet(live, launched, 'booted');
+      return true;
+    } catch (err) {
+      logger.warn({ err, sandboxId: live.row.id }, 'a waiting VM was of no use; another one is started');
+      live.row.run ??= launched.run;
+      await this.#dropRun(live, launched.vm);
+      live.vm = undefined;
+      await layerStore.remove([layer]);
+      return false;
+    }
+  }
+
+  async #launch(live: Live, { emptyLayer, saved }: Origin): Promise<void> {
+    const { id, buildId } = live.row;
+    const { layerStore } = this.#context;
+    await layerStore.clone(topOf(live.row), emptyLayer);
+    const launched = await launch(this.#context, this.#slots, {
+      sandboxId: id,
+      buildId,
+      diskFile: layerStore.path(topOf(live.row)),
+      policy: policyOf(live),
+      ...(saved ? { saved } : {}),
+    });
+    await this.#take(live, launched);
+    await launched.vm.resume();
+    await this.greet(live, launched, 'woken');
   }
 
   /** Pauses. After a failure the sandbox runs on; `live.vm` is absent when it cannot. */

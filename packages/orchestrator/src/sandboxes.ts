@@ -10,6 +10,7 @@ import { type Live, type Origin, SandboxWork } from './sandbox-work.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { BuildRow, TemplateTable } from './template-table.ts';
 import { matches, sandboxRoute, sandboxView } from './views.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 /** After a timeout could not be acted on, the time until it is tried again, milliseconds. */
 const RETRY_MS = 30_000;
@@ -34,10 +35,12 @@ export class Sandboxes {
   readonly table: SandboxTable;
   readonly #templates: TemplateTable;
   readonly #work: SandboxWork;
+  readonly #pool: WarmPool;
   readonly #live = new Map<string, Live>();
 
-  constructor(context: Context, templates: TemplateTable, slots: SlotPool) {
+  constructor(context: Context, templates: TemplateTable, slots: SlotPool, pool: WarmPool) {
     this.#context = context;
+    this.#pool = pool;
     this.table = new SandboxTable(context.database);
     this.#templates = templates;
     this.#work = new SandboxWork(context, this.table, slots);
@@ -105,23 +108,24 @@ export class Sandboxes {
     this.#checkRoom();
     const { build } = origin;
     const now = this.#context.clock.now();
+    const warm = origin.saved ? undefined : this.#pool.claim(build);
     const live: Live = {
       build,
       row: {
-        id: newSandboxId(),
+        id: warm?.sandboxId ?? newSandboxId(),
         templateId: build.templateId,
         buildId: build.id,
         phase: 'starting',
         startedAt: now,
         endAt: now + settings.timeoutSeconds * 1000,
         settings,
-        layers: [...origin.layers, newLayerId()],
+        layers: [...origin.layers, warm?.layer ?? newLayerId()],
         ...(settings.secure ? { token: newSecret() } : {}),
         ...(parentId === undefined ? {} : { parentId }),
       },
     };
     this.#context.layers.hold(live.row.id, live.row.layers);
-    await this.#transition(live, 'starting', 'start_failed', () => this.#work.start(live, origin));
+    await this.#transition(live, 'starting', 'start_failed', () => this.#work.start(live, origin, warm));
     this.#templates.countSpawn(build.templateId, now);
     return this.#view(live);
   }

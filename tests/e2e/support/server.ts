@@ -63,7 +63,8 @@ class TestServer implements ServerHandle {
     this.home = home;
     this.url = `http://127.0.0.1:${port}`;
     this.#logFile = join(home, 'server.log');
-    this.#env = { ...process.env, ...env, AENV_HOME: home, AENV_LISTEN: `127.0.0.1:${port}` };
+    // VMs that only wait would be counted as somebody's; tests of the pool ask for it.
+    this.#env = { ...process.env, AENV_POOL_SIZE: '0', ...env, AENV_HOME: home, AENV_LISTEN: `127.0.0.1:${port}` };
   }
 
   get pid(): number {

@@ -123,6 +123,23 @@ export const SETTINGS = {
     unit: 'slots',
     description: 'Network slots kept ready, so that a start does not wait for one to be made.',
   }),
+  poolSize: setting({
+    kind: integer(0, 1000),
+    key: 'pool.size',
+    env: 'AENV_POOL_SIZE',
+    fallback: 2,
+    unit: 'virtual machines',
+    description:
+      'Restored virtual machines kept waiting for each template in use, so that a start takes milliseconds. 0 keeps none, as do machines with less than 4 GiB of memory or one processor.',
+  }),
+  poolMaxIdle: setting({
+    kind: integer(1, 86_400),
+    key: 'pool.max_idle',
+    env: 'AENV_POOL_MAX_IDLE',
+    fallback: 600,
+    unit: 'seconds',
+    description: 'How long after its last start a template is in use.',
+  }),
   accelerator: setting({
     kind: choice(['auto', 'kvm', 'tcg']),
     key: 'vmm.accelerator',

@@ -74,6 +74,7 @@ export function fakeEngine(clock: Clock): FakeEngine {
       running: sandboxes.list({ states: ['running'] }).length,
       paused: sandboxes.list({ states: ['paused'] }).length,
       slotsReady: 4,
+      pool: { ready: 2, hits: 1, misses: 1 },
       operations: { create: { succeeded: 1, failed: 0, seconds: 0.5 } },
     }),
     doctor: async () => ({ findings: [{ check: 'qemu', status: 'ok', detail: 'QEMU 9.2' }] }),

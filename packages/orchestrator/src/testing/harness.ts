@@ -24,6 +24,7 @@ export class Harness {
   readonly host = new FakeHost();
   readonly clock = new ManualClock(1_000_000);
   readonly root: string;
+  freeMemoryMb = 16_384;
   /** Sandboxes whose connections were to be cut, in order. */
   readonly cut: string[] = [];
 
@@ -40,7 +41,7 @@ export class Harness {
   }
 
   /** A server start. */
-  start(connection = new Connection(this.host), slotPoolSize = 0): Promise<Orchestrator> {
+  start(connection = new Connection(this.host), slotPoolSize = 0, poolSize = 0): Promise<Orchestrator> {
     return createOrchestrator({
       home: homeLayout(this.root),
       launcher: connection.launcher,
@@ -50,6 +51,8 @@ export class Harness {
       defaults: { cpuCount: 1, memoryMb: 256, diskMb: 512 },
       limits: { maxTimeoutSeconds: 86_400, maxRunning: 100, readyTimeoutSeconds: 1 },
       slotPoolSize,
+      pool: { size: poolSize, maxIdleSeconds: 60 },
+      freeMemoryMb: () => this.freeMemoryMb,
       onRouteChange: (id) => this.cut.push(id),
       inspectHost: () => Promise.resolve([]),
       clock: this.clock,

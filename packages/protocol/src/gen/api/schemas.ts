@@ -80,6 +80,7 @@ export const API_SCHEMAS = {
         "running",
         "paused",
         "slotsReady",
+        "pool",
         "operations"
       ],
       "properties": {
@@ -96,6 +97,28 @@ export const API_SCHEMAS = {
         "slotsReady": {
           "type": "integer",
           "description": "Network slots that wait for a sandbox"
+        },
+        "pool": {
+          "type": "object",
+          "required": [
+            "ready",
+            "hits",
+            "misses"
+          ],
+          "properties": {
+            "ready": {
+              "type": "integer",
+              "description": "Restored VMs that wait for a sandbox"
+            },
+            "hits": {
+              "type": "integer",
+              "description": "Starts that found one, since the server started"
+            },
+            "misses": {
+              "type": "integer",
+              "description": "Starts that did not, since the server started"
+            }
+          }
         },
         "operations": {
           "type": "object",

@@ -781,6 +781,14 @@ export interface components {
             paused: number;
             /** @description Network slots that wait for a sandbox */
             slotsReady: number;
+            pool: {
+                /** @description Restored VMs that wait for a sandbox */
+                ready: number;
+                /** @description Starts that found one, since the server started */
+                hits: number;
+                /** @description Starts that did not, since the server started */
+                misses: number;
+            };
             /** @description By operation, since the server started */
             operations: {
                 [key: string]: {
