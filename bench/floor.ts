@@ -121,8 +121,22 @@ async function connectSoon(path: string): Promise<Socket> {
   }
 }
 
-/** The first output of a command at the guest of `slot`: greeted first, as a sandbox of ours is. */
+/** Waits for the guest of `slot` and tells it who it is, as a sandbox of ours is told. */
+export async function greet(slot: Slot, initKey: string, accessToken: string): Promise<void> {
+  await greetAnd(slot, initKey, accessToken, async () => {});
+}
+
+/** The same, then the first output of a command. */
 export async function greetAndRun(slot: Slot, initKey: string, accessToken: string): Promise<void> {
+  await greetAnd(slot, initKey, accessToken, firstOutput);
+}
+
+async function greetAnd(
+  slot: Slot,
+  initKey: string,
+  accessToken: string,
+  work: (guest: ReturnType<typeof createGuestClient>) => Promise<void>,
+): Promise<void> {
   const guest = createGuestClient({ host: slot.hostAddress, initKey, accessToken });
   try {
     await guest.waitHealthy(30_000);
@@ -134,7 +148,7 @@ export async function greetAndRun(slot: Slot, initKey: string, accessToken: stri
       initKey,
       accessToken,
     });
-    await firstOutput(guest);
+    await work(guest);
   } finally {
     await guest.close();
   }

@@ -6,9 +6,9 @@ export interface Result {
   value: number;
   /** The floor in the same unit, from the same run; absent for a limit that is absolute. */
   floor?: number;
-  unit: 'ms' | 'MB/s' | 'MiB';
-  /** The goal: for `ratio` value ÷ floor, for `value` the value itself. */
-  goal: { of: 'ratio' | 'value'; limit: number; kind: 'at most' | 'at least' };
+  unit: 'ms' | 'MB/s' | 'MiB' | '×';
+  /** The goal: for `ratio` value ÷ floor, for `value` the value itself. Absent for a figure that only informs. */
+  goal?: { of: 'ratio' | 'value'; limit: number; kind: 'at most' | 'at least' };
 }
 
 export function median(samples: readonly number[]): number {
@@ -48,6 +48,7 @@ const ratioOf = ({ value, floor }: Result): number | undefined => (floor === und
 
 export function isMet(result: Result): boolean {
   const { goal } = result;
+  if (!goal) return true;
   const figure = goal.of === 'ratio' ? (ratioOf(result) ?? Number.NaN) : result.value;
   return goal.kind === 'at most' ? figure <= goal.limit : figure >= goal.limit;
 }
@@ -61,8 +62,8 @@ export function table(results: readonly Result[]): string {
       `${result.value.toFixed(1)} ${result.unit}`,
       result.floor === undefined ? '' : `${result.floor.toFixed(1)} ${result.unit}`,
       ratio === undefined ? '' : ratio.toFixed(2),
-      `${goal.kind} ${goal.limit}${goal.of === 'ratio' ? ' × floor' : ` ${result.unit}`}`,
-      isMet(result) ? 'met' : 'MISSED',
+      goal ? `${goal.kind} ${goal.limit}${goal.of === 'ratio' ? ' × floor' : ` ${result.unit}`}` : '',
+      goal ? (isMet(result) ? 'met' : 'MISSED') : '',
     ];
   });
   const head = ['what', 'aenv', 'floor', 'ratio', 'goal', ''];

@@ -13,6 +13,8 @@ export interface Checkpoint {
   /** The layer that takes the guest's writes now. */
   top: string;
   run: Run;
+  /** How long the processors did not run, milliseconds. */
+  stillMs: number;
 }
 
 /** After a failure the VM runs on as it was, or `live.vm` is absent because it cannot. */
@@ -28,18 +30,19 @@ export async function checkpoint(context: Context, live: Live, holder: string, i
     const { disk } = await templateStore.manifest(row.buildId);
     await layerStore.create(top, layerStore.path(topOf(row)), disk.sizeMb);
     await vm.addLayer(layerStore.path(top));
-    await standStill(context, live, vm, async () => {
+    const stillMs = await standStill(context, live, vm, async () => {
       await vm.savePause(into.state, into.memoryDiff);
       await vm.sealDisk(layerStore.path(top));
     });
-    return { top, run: { ...row.run, vm: vm.record } };
+    return { top, run: { ...row.run, vm: vm.record }, stillMs };
   } catch (error) {
     await dropLayer(context, live, vm, top);
     throw AenvError.from(error, 'snapshot_failed');
   }
 }
 
-async function standStill({ logger }: Context, live: Live, vm: Vm, work: () => Promise<void>): Promise<void> {
+async function standStill({ logger }: Context, live: Live, vm: Vm, work: () => Promise<void>): Promise<number> {
+  const begun = performance.now();
   let failure: { error: unknown } | undefined;
   try {
     await vm.stop();
@@ -56,6 +59,7 @@ async function standStill({ logger }: Context, live: Live, vm: Vm, work: () => P
     throw err;
   }
   if (failure) throw failure.error;
+  return performance.now() - begun;
 }
 
 /** What cannot be dropped now goes with the sandbox. */

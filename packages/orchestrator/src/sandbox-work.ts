@@ -213,12 +213,12 @@ export class SandboxWork {
    */
   async capture(live: Live, holder: string, into: SavedState): Promise<string[]> {
     const sealed = [...live.row.layers];
-    const { run, top } = await checkpoint(this.#context, live, holder, into);
+    const { run, top, stillMs } = await checkpoint(this.#context, live, holder, into);
     live.row.layers = [...sealed, top];
     live.row.run = run;
     this.record(live);
     await this.#context.layerStore.seal(topOf({ layers: sealed }));
-    this.note(live, 'info', 'captured');
+    this.note(live, 'info', 'captured', { stoodStillMs: stillMs.toFixed(1) });
     return sealed;
   }
 
@@ -332,9 +332,10 @@ export class SandboxWork {
     }
   }
 
-  note(live: Live, level: LogLevel, message: string): void {
+  note(live: Live, level: LogLevel, message: string, fields?: Record<string, string>): void {
     try {
-      this.#table.log(live.row.id, { timestamp: this.#context.clock.now(), level, message });
+      const timestamp = this.#context.clock.now();
+      this.#table.log(live.row.id, { timestamp, level, message, ...(fields ? { fields } : {}) });
     } catch (err) {
       this.#context.logger.warn({ err, sandboxId: live.row.id }, 'a log entry of a sandbox was lost');
     }
