@@ -28,16 +28,17 @@ async function stoodStill(bench: Bench, { id }: BenchSandbox): Promise<number> {
 export async function snapshot(bench: Bench): Promise<Result[]> {
   const { server } = bench.world;
   const [still, whole]: [number[], number[]] = [[], []];
-  const sandbox = await bench.create();
   for (let round = 0; round <= SAMPLES; round += 1) {
+    const sandbox = await bench.create();
     await dirty(bench, sandbox);
     const { ms, value } = await timed(() => server.call('POST', `/sandboxes/${sandbox.id}/snapshots`, {}));
     if (value.status !== 201) throw new Error(`snapshot: ${JSON.stringify(value)}`);
-    if (round === 0) continue;
-    still.push(await stoodStill(bench, sandbox));
-    whole.push(ms);
+    if (round > 0) {
+      still.push(await stoodStill(bench, sandbox));
+      whole.push(ms);
+    }
+    await bench.kill(sandbox);
   }
-  await bench.kill(sandbox);
   return [
     {
       name: 'snapshot in place: the sandbox stands still',

@@ -67,7 +67,8 @@ export class ConnectedLauncher implements Launcher {
   killVm: Launcher['killVm'] = (id, graceMs) => this.#call('killVm', { id, graceMs });
   listVms: Launcher['listVms'] = () => this.#call('listVms', {});
   giveFile: Launcher['giveFile'] = (id, path) => this.#call('giveFile', { id, path });
-  dumpMemory: Launcher['dumpMemory'] = (id, memoryFile, file) => this.#call('dumpMemory', { id, memoryFile, file });
+  dumpMemory: Launcher['dumpMemory'] = (id, memoryFile, file, onRead) =>
+    this.#call('dumpMemory', { id, memoryFile, file }, onRead);
   patchMemory: Launcher['patchMemory'] = (id, memoryFile, file) => this.#call('patchMemory', { id, memoryFile, file });
   seal: Launcher['seal'] = (path) => this.#call('seal', { path });
 

@@ -124,9 +124,10 @@ export interface Launcher {
 
   /**
    * Writes the pages that the stopped VM has changed since it was restored to `file` (spec/formats/memory-diff.md), by
-   * way of /proc/PID/pagemap and /proc/PID/mem. `memoryFile` names the mapping of guest RAM.
+   * way of /proc/PID/pagemap and /proc/PID/mem. `memoryFile` names the mapping of guest RAM. `onRead` is called when the
+   * VM may run again, with the file still being written.
    */
-  dumpMemory(id: string, memoryFile: string, file: string): Promise<MemoryDump>;
+  dumpMemory(id: string, memoryFile: string, file: string, onRead?: () => void): Promise<MemoryDump>;
   /** Writes the pages of `file` into a VM that waits for its incoming state. Before the device state is loaded. */
   patchMemory(id: string, memoryFile: string, file: string): Promise<void>;
   /** Gives `path` (below AENV_HOME) to the launcher's own user and takes away every write permission. */

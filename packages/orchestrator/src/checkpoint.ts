@@ -15,6 +15,13 @@ export interface Checkpoint {
   run: Run;
   /** How long the processors did not run, milliseconds. */
   stillMs: number;
+  /** Settles when the files of the state are complete, or cannot be. */
+  written: Promise<void>;
+}
+
+/** The state of a VM that stands still: read, and perhaps still being written. */
+interface Saving {
+  written: Promise<void>;
 }
 
 /** After a failure the VM runs on as it was, or `live.vm` is absent because it cannot. */
@@ -30,26 +37,35 @@ export async function checkpoint(context: Context, live: Live, holder: string, i
     const { disk } = await templateStore.manifest(row.buildId);
     await layerStore.create(top, layerStore.path(topOf(row)), disk.sizeMb);
     await vm.addLayer(layerStore.path(top));
-    const stillMs = await standStill(context, live, vm, async () => {
-      await vm.savePause(into.state, into.memoryDiff);
-      await vm.sealDisk(layerStore.path(top));
-    });
-    return { top, run: { ...row.run, vm: vm.record }, stillMs };
+    const { stillMs, saving } = await standStill(context, live, vm, () => saveAndSeal(vm, into, layerStore.path(top)));
+    return { top, run: { ...row.run, vm: vm.record }, stillMs, written: saving.written };
   } catch (error) {
     await dropLayer(context, live, vm, top);
     throw AenvError.from(error, 'snapshot_failed');
   }
 }
 
-async function standStill({ logger }: Context, live: Live, vm: Vm, work: () => Promise<void>): Promise<number> {
+/**
+ * Returns when the VM may run again. What could not be read is told by `written`: once the disk is sealed, the new layer is
+ * the sandbox's, whatever became of the rest.
+ */
+async function saveAndSeal(vm: Vm, into: SavedState, top: string): Promise<Saving> {
+  const read = Promise.withResolvers<void>();
+  const written = vm.savePause(into.state, into.memoryDiff, read.resolve).then(() => {});
+  const [sealed] = await Promise.allSettled([vm.sealDisk(top), Promise.race([read.promise, written])]);
+  if (sealed.status === 'fulfilled') return { written };
+  await written.catch(() => {});
+  throw sealed.reason;
+}
+
+async function standStill(
+  { logger }: Context,
+  live: Live,
+  vm: Vm,
+  work: () => Promise<Saving>,
+): Promise<{ stillMs: number; saving: Saving }> {
   const begun = performance.now();
-  let failure: { error: unknown } | undefined;
-  try {
-    await vm.stop();
-    await work();
-  } catch (error) {
-    failure = { error };
-  }
+  const [outcome] = await Promise.allSettled([vm.stop().then(work)]);
   try {
     // The sandbox depends on it, so one refusal does not count.
     await vm.resume().catch(() => vm.resume());
@@ -58,8 +74,8 @@ async function standStill({ logger }: Context, live: Live, vm: Vm, work: () => P
     live.vm = undefined;
     throw err;
   }
-  if (failure) throw failure.error;
-  return performance.now() - begun;
+  if (outcome.status === 'rejected') throw outcome.reason;
+  return { stillMs: performance.now() - begun, saving: outcome.value };
 }
 
 /** What cannot be dropped now goes with the sandbox. */

@@ -213,11 +213,14 @@ export class SandboxWork {
    */
   async capture(live: Live, holder: string, into: SavedState): Promise<string[]> {
     const sealed = [...live.row.layers];
-    const { run, top, stillMs } = await checkpoint(this.#context, live, holder, into);
+    const { run, top, stillMs, written } = await checkpoint(this.#context, live, holder, into);
     live.row.layers = [...sealed, top];
     live.row.run = run;
     this.record(live);
-    await this.#context.layerStore.seal(topOf({ layers: sealed }));
+    const sealing = this.#context.layerStore.seal(topOf({ layers: sealed }));
+    // Neither goes on when the other has failed and what it works on is cleared away.
+    await Promise.allSettled([sealing, written]);
+    await Promise.all([sealing, written]);
     this.note(live, 'info', 'captured', { stoodStillMs: stillMs.toFixed(1) });
     return sealed;
   }

@@ -75,8 +75,11 @@ export interface Vm {
   resume(): Promise<void>;
   /** Device state of a stopped, cold-booted VM to `stateFile`; `memoryFile` is complete afterwards. Ends nothing. */
   saveTemplate(stateFile: string): Promise<void>;
-  /** Device state and changed pages of a stopped, restored VM. On failure the VM can be resumed as if nothing was. */
-  savePause(stateFile: string, memoryDiff: string): Promise<MemoryDump>;
+  /**
+   * Device state and changed pages of a stopped, restored VM. On failure the VM can be resumed as if nothing was. `onRead`
+   * is called when it may be resumed, while the files are still being written.
+   */
+  savePause(stateFile: string, memoryDiff: string, onRead?: () => void): Promise<MemoryDump>;
   /** Opens `layer`, an empty one over the present disk, for `sealDisk`. Changes nothing for the guest. */
   addLayer(layer: string): Promise<void>;
   /** Makes `layer` the disk of the stopped VM: what it stands on is not written any more. `record` follows. */

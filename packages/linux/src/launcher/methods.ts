@@ -46,10 +46,13 @@ const METHODS: Record<string, Method> = {
   killVm: ({ vms }, params) => vms.kill(vmId(params.id), integer(params.graceMs, 'graceMs', 0, MAX_GRACE_MS)),
   listVms: ({ vms }) => vms.list(),
   giveFile: ({ home, vms }, params) => vms.giveFile(vmId(params.id), home.resolve(params.path, 'path')),
-  dumpMemory: ({ home, vms }, params) => {
-    const memoryFile = home.resolve(params.memoryFile, 'memoryFile');
-    return dumpMemory(home, vms.get(vmId(params.id)).pid, memoryFile, home.resolve(params.file, 'file'));
-  },
+  dumpMemory: ({ home, vms }, params, { onLine }) =>
+    dumpMemory(home, {
+      pid: vms.get(vmId(params.id)).pid,
+      memoryFile: home.resolve(params.memoryFile, 'memoryFile'),
+      path: home.resolve(params.file, 'file'),
+      onRead: () => onLine('read'),
+    }),
   patchMemory: ({ home, vms }, params) => {
     const memoryFile = home.resolve(params.memoryFile, 'memoryFile');
     return patchMemory(home, vms.get(vmId(params.id)).pid, memoryFile, home.resolve(params.file, 'file'));

@@ -1,6 +1,5 @@
 /** The mapping of a guest's memory file in its VMM, and which of its pages the guest has changed. */
-import { readSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFileSync, readSync } from 'node:fs';
 import { AenvError } from '@aenv/std';
 import { PAGE_SIZE } from './format.ts';
 
@@ -17,13 +16,15 @@ export interface Mapping {
 const LINE = /^([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \d+\s+(.*)$/;
 
 /** The private mappings of `memoryFile`, in the order of their pages; `bad_request` when there are none. */
-export async function findMappings(pid: number, memoryFile: string): Promise<Mapping[]> {
-  return parseMaps(await readFile(`/proc/${pid}/maps`, 'utf8'), memoryFile);
+export function findMappings(pid: number, memoryFile: string): Mapping[] {
+  // From the kernel's memory: a trip to another thread would take longer than the reading.
+  return parseMaps(readFileSync(`/proc/${pid}/maps`, 'utf8'), memoryFile);
 }
 
 export function parseMaps(maps: string, memoryFile: string): Mapping[] {
   const found: Mapping[] = [];
   for (const line of maps.split('\n')) {
+    if (!line.endsWith(memoryFile)) continue;
     const match = LINE.exec(line);
     if (match?.[5] !== memoryFile) continue;
     const [, start = '', end = '', permissions = '', offset = ''] = match;

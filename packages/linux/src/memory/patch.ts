@@ -27,7 +27,7 @@ const MAX_INDEX = 256 << 20;
  * the VM has to be killed.
  */
 export async function patchMemory(home: Home, pid: number, memoryFile: string, path: string): Promise<void> {
-  const mappings = await findMappings(pid, memoryFile);
+  const mappings = findMappings(pid, memoryFile);
   await using file = await home.openFile(path);
   const { header, runs } = await readIndex(file);
   const { size } = await stat(memoryFile);

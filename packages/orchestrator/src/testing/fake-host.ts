@@ -210,8 +210,9 @@ export class Connection {
       savePause: (stateFile, memoryDiff) =>
         this.#call(async () => {
           alive();
-          await writeFile(memoryDiff, '');
+          // The disk may be sealed at the same time.
           const { diskFile } = vm.record;
+          await writeFile(memoryDiff, '');
           await save(stateFile, { file: diskFile, runs: disks.get(diskFile) ?? 0 });
           return { pages: 1, zeroPages: 0, fileBytes: 0 };
         }),

@@ -56,16 +56,21 @@ export class QemuVm implements Vm {
   async saveTemplate(stateFile: string): Promise<void> {
     if (this.#parts.memory !== 'shared')
       throw new Error(`the VM ${this.record.id} was restored: its memory is private`);
-    await this.#saving(() => this.#saveDevices(stateFile), [stateFile]);
+    await this.#saving(async () => this.#keepState(await this.#saveDevices(), stateFile), [stateFile]);
   }
 
-  async savePause(stateFile: string, memoryDiff: string): Promise<MemoryDump> {
+  async savePause(stateFile: string, memoryDiff: string, onRead?: () => void): Promise<MemoryDump> {
     if (this.#parts.memory !== 'private')
       throw new Error(`the VM ${this.record.id} was booted: its memory has no base`);
     const save = async () => {
       // Saving the devices may still write to guest RAM, so the RAM comes second.
-      await this.#saveDevices(stateFile);
-      return this.#parts.launcher.dumpMemory(this.record.id, this.record.memoryFile, memoryDiff);
+      const own = await this.#saveDevices();
+      const kept = this.#keepState(own, stateFile);
+      const dumped = this.#parts.launcher.dumpMemory(this.record.id, this.record.memoryFile, memoryDiff, onRead);
+      // Both have ended before files of a failed one are removed.
+      await Promise.allSettled([kept, dumped]);
+      await kept;
+      return dumped;
     };
     return this.#saving(save, [stateFile, memoryDiff]);
   }
@@ -118,13 +123,19 @@ export class QemuVm implements Vm {
   }
 
   /**
-   * QEMU may write only in the VM's own directory; the copy belongs to us. The command is meant for Xen, where others save
-   * the RAM, and works everywhere. `live: false` keeps the disk open, so that the VM can run on.
+   * Returns the file that QEMU wrote, in the VM's own directory: it may write nowhere else. The command is meant for Xen,
+   * where others save the RAM, and works everywhere. `live: false` keeps the disk open, so that the VM can run on.
    */
-  async #saveDevices(stateFile: string): Promise<void> {
+  async #saveDevices(): Promise<string> {
     const own = join(this.record.directory, 'outgoing.state');
+    await rm(own, { force: true });
+    await this.#parts.qmp.execute('xen-save-devices-state', { filename: own, live: false }, SAVE_TIMEOUT_MS);
+    return own;
+  }
+
+  /** The copy belongs to us. */
+  async #keepState(own: string, stateFile: string): Promise<void> {
     try {
-      await this.#parts.qmp.execute('xen-save-devices-state', { filename: own, live: false }, SAVE_TIMEOUT_MS);
       const origin = { accel: this.#parts.accel, qemu: this.#parts.qmp.version };
       await writeFile(stateFile, encodeState(await readStateFile(own), origin), { mode: 0o600 });
     } finally {
