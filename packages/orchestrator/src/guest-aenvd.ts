@@ -1,7 +1,7 @@
 /** The guest daemon as the orchestrator asks it, over the slot's network. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createGuestClient, type GuestClient } from '@aenv/guest';
-import type { GuestPort } from './guest-port.ts';
+import type { GuestIdentity, GuestPort } from './guest-port.ts';
 
 const ENTROPY_BYTES = 64;
 
@@ -18,14 +18,11 @@ async function using<T>(address: string, options: object, work: (guest: GuestCli
 export const aenvdGuests: GuestPort = {
   greet: (address, initKey, identity, { timeoutMs, signal }) =>
     using(address, { initKey }, async (guest) => {
-      await guest.waitHealthy(timeoutMs, signal);
+      if (identity.occasion !== 'claimed') await guest.waitHealthy(timeoutMs, signal);
       signal.throwIfAborted();
       await guest.init({
+        ...(identity.occasion === 'claimed' ? {} : names(identity)),
         dropStreams: identity.occasion === 'woken',
-        sandboxId: identity.sandboxId,
-        templateId: identity.templateId,
-        hostname: identity.hostname,
-        machineId: machineIdOf(identity.sandboxId),
         entropy: randomBytes(ENTROPY_BYTES),
         timestamp: new Date(),
         envVars: identity.envVars,
@@ -60,6 +57,10 @@ export const aenvdGuests: GuestPort = {
     }
   },
 };
+
+function names({ sandboxId, templateId, hostname }: GuestIdentity) {
+  return { sandboxId, templateId, hostname, machineId: machineIdOf(sandboxId) };
+}
 
 /** As /etc/machine-id has it: 32 hex digits that differ between sandboxes and stay the same over a pause. */
 function machineIdOf(sandboxId: string): string {

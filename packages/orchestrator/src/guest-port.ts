@@ -3,8 +3,9 @@
 /**
  * woken: it was restored from a memory image, and connections in there lead to clients that are long gone.
  * booted, adopted: its connections are alive.
+ * claimed: the same, and it has answered as this sandbox before; only what has changed since is told.
  */
-export type Occasion = 'booted' | 'woken' | 'adopted';
+export type Occasion = 'booted' | 'woken' | 'adopted' | 'claimed';
 
 export interface GuestIdentity {
   occasion: Occasion;

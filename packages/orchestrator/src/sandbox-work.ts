@@ -71,7 +71,7 @@ export class SandboxWork {
       if (!policy.internet) await launcher.setPolicy(launched.run.slot.index, policy);
       await this.#take(live, launched);
       await launched.vm.resume();
-      await this.greet(live, launched, 'booted');
+      await this.greet(live, launched, 'claimed');
       return true;
     } catch (err) {
       logger.warn({ err, sandboxId: live.row.id }, 'a waiting VM was of no use; another one is started');

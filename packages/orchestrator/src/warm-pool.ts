@@ -10,6 +10,8 @@ import type { BuildRow } from './template-table.ts';
 
 /** After a claim the machine belongs to whoever claimed: no VM is made for this long, milliseconds. */
 const QUIET_MS = 250;
+/** How long the command may take that makes a guest warm, milliseconds. */
+const REHEARSAL_MS = 10_000;
 /** MiB of the host's memory that the pool never touches. */
 const RESERVE_MB = 1024;
 
@@ -166,6 +168,7 @@ export class WarmPool {
         user: guest.user,
         workdir: guest.workdir,
       });
+      await this.#rehearse(launched, guest.user);
       // It waits without costing processor time.
       await launched.vm.stop();
       return { sandboxId, layer, launched };
@@ -173,6 +176,17 @@ export class WarmPool {
       if (launched) await dismantle(this.#context, this.#slots, launched.run, launched.vm);
       await layerStore.remove([layer]);
       throw error;
+    }
+  }
+
+  /** A guest runs its first command several times slower than the next one. One that cannot is of use nevertheless. */
+  async #rehearse({ run }: Launched, user: string): Promise<void> {
+    try {
+      const command = { script: 'true', user, cwd: '', timeoutMs: REHEARSAL_MS };
+      const { exit } = await this.#context.guests.start(run.slot.hostAddress, command);
+      await exit;
+    } catch (err) {
+      this.#context.logger.debug({ err }, 'a waiting VM could not run a command');
     }
   }
 
