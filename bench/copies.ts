@@ -1,7 +1,6 @@
 /** Snapshots, forks and rollbacks: how long the source stands still, and what a copy costs. */
 import { homeLayout, SandboxStore } from '@aenv/snapshot';
-import { processesWith } from '../tests/e2e/support/server.ts';
-import { type Bench, type BenchSandbox, procField } from './environment.ts';
+import { type Bench, type BenchSandbox, dirty, forkOf, privateMemory } from './environment.ts';
 import { FloorVm, greet } from './floor.ts';
 import { median, type Result, timed } from './statistics.ts';
 
@@ -10,13 +9,6 @@ const SAMPLES = 10;
 const DIRTY_MB = 4;
 const CHILDREN = 16;
 const SCALE = [1, 4, 64];
-
-async function dirty(bench: Bench, sandbox: BenchSandbox): Promise<void> {
-  await using guest = bench.guestOf(sandbox);
-  const args = ['-c', `head -c ${DIRTY_MB}M /dev/urandom > /dev/shm/dirty`];
-  const { exit } = await guest.processes.start({ cmd: '/bin/sh', args });
-  if ((await exit).exitCode !== 0) throw new Error('the guest could not change its memory');
-}
 
 /** Milliseconds that the sandbox stood still for its last copy, as its log has them. */
 async function stoodStill(bench: Bench, { id }: BenchSandbox): Promise<number> {
@@ -30,7 +22,7 @@ export async function snapshot(bench: Bench): Promise<Result[]> {
   const [still, whole]: [number[], number[]] = [[], []];
   for (let round = 0; round <= SAMPLES; round += 1) {
     const sandbox = await bench.create();
-    await dirty(bench, sandbox);
+    await dirty(bench, sandbox, DIRTY_MB);
     const { ms, value } = await timed(() => server.call('POST', `/sandboxes/${sandbox.id}/snapshots`, {}));
     if (value.status !== 201) throw new Error(`snapshot: ${JSON.stringify(value)}`);
     if (round > 0) {
@@ -48,16 +40,6 @@ export async function snapshot(bench: Bench): Promise<Result[]> {
     },
     { name: 'snapshot in place: until it is ready', value: median(whole), unit: 'ms' },
   ];
-}
-
-async function forkOf(bench: Bench, parent: BenchSandbox, count: number): Promise<{ ms: number; ids: string[] }> {
-  const { ms, value } = await timed(() =>
-    bench.world.server.call('POST', `/sandboxes/${parent.id}/fork`, { count, timeout: 3600 }),
-  );
-  const children = value.body as { sandbox?: { sandboxID: string } }[];
-  const ids = children.flatMap(({ sandbox }) => (sandbox ? [sandbox.sandboxID] : []));
-  if (ids.length !== count) throw new Error(`fork: ${JSON.stringify(value)}`);
-  return { ms, ids };
 }
 
 /** The floor of a fork's child: bare QEMU from the same state until its guest has been told who it is. */
@@ -84,23 +66,14 @@ async function floorRestore(bench: Bench, parent: BenchSandbox): Promise<number>
   return median(samples);
 }
 
-/** KiB that only this process has. */
-async function privateMemory(id: string, home: string): Promise<number> {
-  const line = processesWith(`${home}/vm/`).find((process) => process.includes(id)) ?? '';
-  const pid = Number(line.split(' ')[0]);
-  return (
-    (await procField(pid, 'smaps_rollup', 'Private_Dirty')) + (await procField(pid, 'smaps_rollup', 'Private_Clean'))
-  );
-}
-
 export async function fork(bench: Bench): Promise<Result[]> {
   const { home } = bench.world.server;
   const parent = await bench.create();
-  await dirty(bench, parent);
+  await dirty(bench, parent, DIRTY_MB);
   const floor = await floorRestore(bench, parent);
   const results: Result[] = [];
   for (const count of [CHILDREN, ...SCALE]) {
-    const { ms, ids } = await forkOf(bench, parent, count);
+    const { ms, children } = await forkOf(bench, parent, count);
     if (count === CHILDREN) {
       results.push(
         {
@@ -117,12 +90,12 @@ export async function fork(bench: Bench): Promise<Result[]> {
           goal: { of: 'value', limit: 20, kind: 'at most' },
         },
       );
-      const kib = await Promise.all(ids.map((id) => privateMemory(id, home)));
+      const kib = await Promise.all(children.map(({ id }) => privateMemory(home, id)));
       results.push({ name: 'private memory of an idle fork', value: median(kib) / 1024, unit: 'MiB' });
     } else {
       results.push({ name: `fork of ${count}`, value: ms, unit: 'ms' });
     }
-    for (const id of ids) await bench.kill({ id, token: '' });
+    for (const child of children) await bench.kill(child);
   }
   await bench.kill(parent);
   return results;

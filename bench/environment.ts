@@ -9,6 +9,7 @@ import { silentLogger } from '@aenv/std';
 import { processesWith } from '../tests/e2e/support/server.ts';
 import { buildTemplate, type World } from '../tests/e2e/support/world.ts';
 import { type Machine, machineOf } from './floor.ts';
+import { timed } from './statistics.ts';
 
 export interface BenchSandbox {
   id: string;
@@ -41,8 +42,7 @@ export async function openBench(world: World): Promise<Bench> {
   const kill = async ({ id }: BenchSandbox) => void (await server.call('DELETE', `/sandboxes/${id}`));
   const launcher = await ensureLauncher({ home: join(server.home, 'floor'), logger: silentLogger });
   const first = await create();
-  const [line = ''] = processesWith(`${server.home}/vm/`).filter((process) => process.includes(first.id));
-  const machine = await machineOf(Number(line.split(' ')[0]));
+  const machine = await machineOf(pidOf(server.home, first.id));
   await kill(first);
   const build = readBuild(server.home);
   const slot = await launcher.createSlot({ internet: true });
@@ -77,8 +77,47 @@ function readBuild(home: string): { id: string; initKey: string } {
   }
 }
 
+/** Has the guest change so much of its memory, MB. */
+export async function dirty(bench: Bench, sandbox: BenchSandbox, mb: number): Promise<void> {
+  await using guest = bench.guestOf(sandbox);
+  // Random bytes would take an emulated processor seconds.
+  const args = ['-c', `tr '\\0' x < /dev/zero | head -c ${mb}M > /dev/shm/dirty`];
+  const { exit } = await guest.processes.start({ cmd: '/bin/sh', args });
+  if ((await exit).exitCode !== 0) throw new Error('the guest could not change its memory');
+}
+
 /** KiB from a line of /proc such as `Pss:  123 kB`. */
 export async function procField(pid: number, file: string, name: string): Promise<number> {
   const text = await readFile(`/proc/${pid}/${file}`, 'utf8');
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]);
+}
+
+function pidOf(home: string, id: string): number {
+  const line = processesWith(`${home}/vm/`).find((process) => process.includes(id)) ?? '';
+  return Number(line.split(' ')[0]);
+}
+
+/** KiB that only the VM of this sandbox has. */
+export async function privateMemory(home: string, id: string): Promise<number> {
+  const pid = pidOf(home, id);
+  return (
+    (await procField(pid, 'smaps_rollup', 'Private_Dirty')) + (await procField(pid, 'smaps_rollup', 'Private_Clean'))
+  );
+}
+
+/** Milliseconds that the fork took, and the sandboxes that it made. */
+export async function forkOf(
+  bench: Bench,
+  parent: BenchSandbox,
+  count: number,
+): Promise<{ ms: number; children: BenchSandbox[] }> {
+  const { ms, value } = await timed(() =>
+    bench.world.server.call('POST', `/sandboxes/${parent.id}/fork`, { count, timeout: 3600 }),
+  );
+  const results = value.body as { sandbox?: { sandboxID: string; envdAccessToken: string } }[];
+  const children = results.flatMap(({ sandbox }) =>
+    sandbox ? [{ id: sandbox.sandboxID, token: sandbox.envdAccessToken }] : [],
+  );
+  if (children.length !== count) throw new Error(`fork: ${JSON.stringify(value)}`);
+  return { ms, children };
 }

@@ -53,8 +53,11 @@ export function isMet(result: Result): boolean {
   return goal.kind === 'at most' ? figure <= goal.limit : figure >= goal.limit;
 }
 
-export function table(results: readonly Result[]): string {
-  const rows = results.map((result) => {
+const HEAD = ['what', 'aenv', 'floor', 'ratio', 'goal', ''];
+
+/** The cells of each line, under `HEAD`. */
+function cells(results: readonly Result[]): string[][] {
+  return results.map((result) => {
     const ratio = ratioOf(result);
     const { goal } = result;
     return [
@@ -66,12 +69,22 @@ export function table(results: readonly Result[]): string {
       goal ? (isMet(result) ? 'met' : 'MISSED') : '',
     ];
   });
-  const head = ['what', 'aenv', 'floor', 'ratio', 'goal', ''];
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
+}
+
+/** As a table of Markdown. */
+export function markdown(results: readonly Result[]): string {
+  const line = (row: string[]) => `| ${row.join(' | ')} |`;
+  return [line(HEAD), line(HEAD.map(() => '---')), ...cells(results).map(line)].join('\n');
+}
+
+/** For a terminal. */
+export function table(results: readonly Result[]): string {
+  const rows = cells(results);
+  const widths = HEAD.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
   const line = (row: string[]) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd();
-  return [line(head), ...rows.map(line)].join('\n');
+  return [line(HEAD), ...rows.map(line)].join('\n');
 }

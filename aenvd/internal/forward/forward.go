@@ -13,13 +13,16 @@ import (
 )
 
 const (
-	scanInterval = time.Second
-	dialTimeout  = 2 * time.Second
+	// Looking costs an emulated processor a third of what it uses while nothing happens, so it becomes rarer.
+	scanInterval     = time.Second
+	scanIntervalIdle = 8 * time.Second
+	dialTimeout      = 2 * time.Second
 )
 
 // Forwarder listens at one address for every port that only localhost has.
 type Forwarder struct {
 	address netip.Addr
+	wake    chan struct{}
 
 	mu        sync.Mutex
 	listeners map[uint16]*forwarding
@@ -33,19 +36,38 @@ type forwarding struct {
 
 // New forwards from address, which is that of the network card.
 func New(address netip.Addr) *Forwarder {
-	return &Forwarder{address: address, listeners: map[uint16]*forwarding{}, conns: map[*net.TCPConn]struct{}{}}
+	return &Forwarder{address: address, wake: make(chan struct{}, 1), listeners: map[uint16]*forwarding{}, conns: map[*net.TCPConn]struct{}{}}
 }
 
-// Run looks for listeners until ctx ends.
+// Wake says that something happens in the guest: there may be a new listener soon.
+func (f *Forwarder) Wake() {
+	select {
+	case f.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Run looks for listeners until ctx ends: every second while something happens, then more and more rarely.
 func (f *Forwarder) Run(ctx context.Context) {
-	ticker := time.NewTicker(scanInterval)
-	defer ticker.Stop()
+	defer f.update(nil)
+	interval := scanInterval
 	for {
 		f.update(listeners())
+		wait := time.NewTimer(interval)
 		select {
-		case <-ticker.C:
+		case <-wait.C:
+			interval = min(interval+interval/8, scanIntervalIdle)
+			continue
+		case <-f.wake:
+			interval = scanInterval
+			wait.Reset(interval)
 		case <-ctx.Done():
-			f.update(nil)
+			return
+		}
+		// Whoever woke it gets a look within a second, and others who do so meanwhile the same one.
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
 			return
 		}
 	}

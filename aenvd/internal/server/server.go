@@ -82,6 +82,17 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
+// waking has the forwarder look more often while clients deal with processes.
+func (s *Server) waking(next http.Handler) http.Handler {
+	if s.forwarder == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.forwarder.Wake()
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (s *Server) routes() http.Handler {
 	rpcOptions := []connect.HandlerOption{connect.WithReadMaxBytes(maxMessage), connect.WithCompressMinBytes(minCompress)}
 	manager := proc.NewManager(reaper.New(s.options.OwnsMachine))
@@ -89,7 +100,7 @@ func (s *Server) routes() http.Handler {
 	protect := func(pattern string, handler http.Handler) { mux.Handle(pattern, s.requireToken(handler)) }
 
 	processPath, processes := processpbconnect.NewProcessHandler(proc.NewService(manager, s.state), rpcOptions...)
-	protect(processPath, processes)
+	protect(processPath, s.waking(processes))
 	filesystemPath, filesystem := filesystempbconnect.NewFilesystemHandler(files.NewService(s.state), rpcOptions...)
 	protect(filesystemPath, filesystem)
 

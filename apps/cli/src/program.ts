@@ -66,6 +66,16 @@ function addServerCommands(program: Command): void {
   );
 }
 
+function addStateCommands(program: Command): void {
+  withOutput(
+    program
+      .command('ops')
+      .description('Show the long operations in progress, or those of a sandbox')
+      .argument('[id]', 'sandbox: its last operations, ended ones too')
+      .option('-a, --all', 'those too that ended lately'),
+  ).action(async (id, options) => (await import('./commands/operations.ts')).operations(id, options));
+}
+
 function addTemplateCommands(program: Command): void {
   const pull = program
     .command('pull')
@@ -258,6 +268,7 @@ export function createProgram(): Command {
   addSandboxCommands(program);
   addSnapshotCommands(program);
   addFileCommands(program);
+  addStateCommands(program);
   addCompletion(program);
   exitWithoutProcess(program);
   return program;

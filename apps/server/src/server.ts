@@ -17,6 +17,9 @@ import { VERSION } from './version.ts';
 /** Largest body of an API request; files do not pass through the API. */
 const API_BODY_BYTES = 1 << 20;
 
+/** A restore takes less than a second, and on an overloaded machine some. */
+const LAUNCH_TIMEOUT_S = 60;
+
 /** What the server needs of the machine that it runs on. */
 export interface Machine {
   launcher: Launcher;
@@ -72,6 +75,7 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
     limits: {
       maxTimeoutSeconds: config.maxTimeout,
       maxRunning: config.maxRunning,
+      launchTimeoutSeconds: LAUNCH_TIMEOUT_S,
       readyTimeoutSeconds: config.readyTimeout,
     },
     slotPoolSize: config.slotPoolSize,

@@ -1,4 +1,5 @@
 /** Binds the contract to handlers: one route for each operation in it, and no other. */
+import type { OnceKey } from '@aenv/orchestrator';
 import {
   OPERATION_IDS,
   type OperationId,
@@ -13,6 +14,7 @@ import {
 import { AenvError } from '@aenv/std';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { authenticate } from './auth.ts';
+import { onceKey } from './once.ts';
 import { requestCheck } from './validation.ts';
 
 export interface ApiRequest<Id extends OperationId> {
@@ -21,6 +23,8 @@ export interface ApiRequest<Id extends OperationId> {
   body: RequestBody<Id>;
   /** The valid key that came with the request; empty for operations that need none. */
   key: string;
+  /** What makes this request one that may be sent again; absent without a header Idempotency-Key. */
+  once?: OnceKey;
 }
 
 export type ApiReply<Id extends OperationId> = Success<Id> & { headers?: Record<string, string> };
@@ -31,7 +35,13 @@ export type Handler<Id extends OperationId> = (request: ApiRequest<Id>) => ApiRe
 export type Handlers = { [Id in ServedOperationId]: Handler<Id> };
 
 /** A handler without the types of its operation; the check of the request has established them. */
-type AnyHandler = (request: { params: unknown; query: unknown; body: unknown; key: string }) => Promise<{
+type AnyHandler = (request: {
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  key: string;
+  once?: OnceKey;
+}) => Promise<{
   status: number;
   body: unknown;
   headers?: Record<string, string>;
@@ -48,7 +58,8 @@ function answer(info: OperationInfo, handle: AnyHandler, key: (request: FastifyR
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { params, query, body } = request;
     check({ params, query, body });
-    const result = await handle({ params, query, body, key: key(request) });
+    const once = onceKey(request);
+    const result = await handle({ params, query, body, key: key(request), ...(once ? { once } : {}) });
     return reply
       .headers(result.headers ?? {})
       .code(result.status)

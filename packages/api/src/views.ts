@@ -1,6 +1,16 @@
 /** From the engine's plain data to the shapes of the contract. */
-import type { BuildView, LogEntry, SandboxMetric, SandboxView, SnapshotView, TemplateView } from '@aenv/orchestrator';
+import type {
+  BuildView,
+  LogEntry,
+  OperationView,
+  SandboxMetric,
+  SandboxView,
+  SnapshotView,
+  TemplateView,
+} from '@aenv/orchestrator';
 import type { Schema } from '@aenv/protocol';
+import { AenvError } from '@aenv/std';
+import { errorBody } from './errors.ts';
 
 /** Deprecated in E2B's API, and the same for every sandbox there. */
 const CLIENT_ID = '6532622b';
@@ -158,5 +168,21 @@ export function buildInfo(view: BuildView, entries: LogEntry[]): Schema<'BuildIn
     logs: entries.map((entry) => entry.message),
     logEntries: entries.map(buildLogEntry),
     ...(view.reason === undefined ? {} : { reason: { ...view.reason, logEntries: [] } }),
+  };
+}
+
+export function operation(view: OperationView): Schema<'Operation'> {
+  return {
+    operationID: view.id,
+    kind: view.kind,
+    ...(view.sandboxId === undefined ? {} : { sandboxID: view.sandboxId }),
+    ...(view.buildId === undefined ? {} : { buildID: view.buildId }),
+    generation: view.generation,
+    phase: view.phase,
+    state: view.state,
+    startedAt: time(view.startedAt),
+    deadlineAt: time(view.deadlineAt),
+    ...(view.endedAt === undefined ? {} : { endedAt: time(view.endedAt) }),
+    ...(view.error === undefined ? {} : { error: errorBody(AenvError.fromJSON(view.error)) }),
   };
 }

@@ -4,9 +4,11 @@ import type { Schema } from '@aenv/protocol';
 import { type AenvSandboxes, aenvSandboxes } from './sandboxes.ts';
 import { type AenvSnapshots, aenvSnapshots } from './snapshots.ts';
 import { type AenvTemplates, aenvTemplates } from './templates.ts';
-import { type AenvClientOptions, openConnection, unwrap } from './transport.ts';
+import { type AenvClientOptions, LISTS, openConnection, unwrap } from './transport.ts';
 
 export type DoctorReport = Schema<'DoctorReport'>;
+
+export type Operation = Schema<'Operation'>;
 
 export interface AenvClient {
   sandboxes: AenvSandboxes;
@@ -16,6 +18,8 @@ export interface AenvClient {
   health(): Promise<void>;
   /** What the machine has and lacks. */
   doctor(): Promise<DoctorReport>;
+  /** Long operations in progress and those that ended lately, newest first; with an id only those of that sandbox. */
+  operations(query: { sandboxID?: string; state?: Operation['state'][] }): Promise<Operation[]>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -29,6 +33,7 @@ export function createAenvClient(options: AenvClientOptions): AenvClient {
     snapshots: aenvSnapshots(connection),
     health: async () => void (await unwrap(connection.api.GET('/health'))),
     doctor: () => unwrap(connection.api.GET('/doctor')),
+    operations: (query) => unwrap(connection.api.GET('/operations', { params: { query }, querySerializer: LISTS })),
     close: connection.close,
     [Symbol.asyncDispose]: connection.close,
   };

@@ -3,6 +3,7 @@ export {
   type AenvClient,
   createAenvClient,
   type DoctorReport,
+  type Operation,
   type SandboxAddress,
   sandboxGuest,
 } from './client.ts';

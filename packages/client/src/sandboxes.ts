@@ -1,6 +1,6 @@
 /** Sandboxes through the API. */
 import type { Schema } from '@aenv/protocol';
-import { type Connection, unwrap, unwrapWithHeaders } from './transport.ts';
+import { type Connection, LISTS, unwrap, unwrapWithHeaders } from './transport.ts';
 
 export type Sandbox = Schema<'Sandbox'>;
 export type SandboxDetail = Schema<'SandboxDetail'>;
@@ -57,8 +57,7 @@ export function aenvSandboxes({ api }: Connection): AenvSandboxes {
       let nextToken: string | undefined;
       do {
         const query = { state: states, metadata: metadataQuery(metadata), template, nextToken };
-        const querySerializer = { array: { style: 'form' as const, explode: false } };
-        const page = await unwrapWithHeaders(api.GET('/v2/sandboxes', { params: { query }, querySerializer }));
+        const page = await unwrapWithHeaders(api.GET('/v2/sandboxes', { params: { query }, querySerializer: LISTS }));
         found.push(...page.data);
         nextToken = page.headers.get('x-next-token') ?? undefined;
       } while (nextToken);

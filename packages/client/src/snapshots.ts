@@ -1,7 +1,7 @@
 /** Copies of sandboxes through the API. */
 import type { Schema } from '@aenv/protocol';
 import type { Sandbox } from './sandboxes.ts';
-import { type Connection, unwrap, unwrapWithHeaders } from './transport.ts';
+import { type Connection, LISTS, unwrap, unwrapWithHeaders } from './transport.ts';
 
 export type Snapshot = Schema<'Snapshot'>;
 export type SnapshotState = Schema<'SnapshotState'>;
@@ -38,8 +38,7 @@ export function aenvSnapshots({ api }: Connection): AenvSnapshots {
       let nextToken: string | undefined;
       do {
         const query = { sandboxID, name, state: states, nextToken };
-        const querySerializer = { array: { style: 'form' as const, explode: false } };
-        const page = await unwrapWithHeaders(api.GET('/snapshots', { params: { query }, querySerializer }));
+        const page = await unwrapWithHeaders(api.GET('/snapshots', { params: { query }, querySerializer: LISTS }));
         found.push(...page.data);
         nextToken = page.headers.get('x-next-token') ?? undefined;
       } while (nextToken);

@@ -16,6 +16,9 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** How lists travel in a query: `state=a,b`. */
+export const LISTS = { array: { style: 'form', explode: false } } as const;
+
 interface Answer<T> {
   data?: T;
   error?: unknown;

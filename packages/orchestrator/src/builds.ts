@@ -10,7 +10,7 @@ import type { Context } from './options.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { SlotPool } from './slot-pool.ts';
 import { checkTag, parseTemplateName } from './template-names.ts';
-import { type BuildRow, DEFAULT_TAG, publicBuild, type TemplateTable } from './template-table.ts';
+import { type BuildRow, DEFAULT_TAG, type GuestSettings, publicBuild, type TemplateTable } from './template-table.ts';
 import type { WarmPool } from './warm-pool.ts';
 
 /** Builds that boot at the same time; the others wait in order. */
@@ -195,21 +195,21 @@ export class Builds {
     const log = (level: LogLevel, message: string, fields?: Record<string, string>) =>
       this.#log(build, { level, message, step, ...(fields ? { fields } : {}) });
     try {
-      this.#stop.signal.throwIfAborted();
-      const base = await findBase(progressLog(log));
-      log(
-        'info',
-        base.digest === undefined ? 'the disk of the base template is ready' : `image ${base.digest} is ready`,
-      );
-      step = 'finalize';
-      const guest = { ...base.guest, initKey: newSecret() };
-      await capture(this.#context, this.#slots, { build, guest, base, request, log, signal: this.#stop.signal });
-      log('info', 'ready');
-      build.guest = guest;
-      build.diskSizeMb = base.disk.sizeMb;
-      build.status = 'ready';
-      build.finishedAt = build.updatedAt = this.#context.clock.now();
-      this.#templates.putReady(build);
+      await this.#context.ledger.run({ kind: 'build', buildId: build.id }, async (operation) => {
+        this.#stop.signal.throwIfAborted();
+        operation.enter('base');
+        const base = await findBase(progressLog(log));
+        log(
+          'info',
+          base.digest === undefined ? 'the disk of the base template is ready' : `image ${base.digest} is ready`,
+        );
+        step = 'finalize';
+        operation.enter('finalize');
+        const guest = { ...base.guest, initKey: newSecret() };
+        await capture(this.#context, this.#slots, { build, guest, base, request, log, signal: this.#stop.signal });
+        log('info', 'ready');
+        this.#ready(build, guest, base);
+      });
     } catch (reason) {
       const error = AenvError.from(reason, 'template_build_failed');
       this.#context.logger.warn({ err: reason, buildId: build.id }, 'a template build failed');
@@ -217,6 +217,14 @@ export class Builds {
       const message = error.remedy === undefined ? error.message : `${error.message}. ${error.remedy}`;
       this.#update(build, { status: 'error', reason: { message, step }, finishedAt: this.#context.clock.now() });
     }
+  }
+
+  #ready(build: BuildRow, guest: GuestSettings, base: Base): void {
+    build.guest = guest;
+    build.diskSizeMb = base.disk.sizeMb;
+    build.status = 'ready';
+    build.finishedAt = build.updatedAt = this.#context.clock.now();
+    this.#templates.putReady(build);
   }
 
   #update(build: BuildRow, change: Partial<BuildRow>): void {

@@ -87,6 +87,30 @@ const MIGRATIONS = [
   ) STRICT;
   CREATE INDEX sandbox_logs_by_sandbox ON sandbox_logs (sandbox_id);
 
+  -- What is done to sandboxes and builds, while it is done and for a while afterwards.
+  CREATE TABLE operations (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    sandbox_id TEXT,
+    build_id TEXT,
+    generation INTEGER NOT NULL,
+    phase TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('running', 'succeeded', 'failed', 'interrupted')),
+    started_at INTEGER NOT NULL,
+    deadline_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    error_json TEXT
+  ) STRICT;
+  CREATE INDEX operations_by_sandbox ON operations (sandbox_id);
+
+  -- Which request made which sandbox.
+  CREATE TABLE idempotency_keys (
+    key TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    sandbox_id TEXT NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT;
+
   CREATE TABLE ended (
     seq INTEGER PRIMARY KEY,
     sandbox_id TEXT NOT NULL UNIQUE,

@@ -4,7 +4,7 @@
  * Every method rejects with an AenvError; the codes worth naming are given at each.
  */
 
-import type { AenvError } from '@aenv/std';
+import type { AenvError, ErrorJson } from '@aenv/std';
 
 export type SandboxState = 'running' | 'paused';
 export type OnTimeout = 'kill' | 'pause';
@@ -45,6 +45,14 @@ export interface SandboxSettings {
 export interface CreateSandbox extends SandboxSettings {
   /** Template id, name, or `name:tag`. */
   template: string;
+}
+
+/** Names a request, so that it can be sent again without being carried out again. */
+export interface OnceKey {
+  /** Chosen by the client. */
+  key: string;
+  /** Of all that the request asks for. */
+  digest: string;
 }
 
 export interface RegistryCredentials {
@@ -170,6 +178,33 @@ export interface SnapshotFilter {
   states?: SnapshotState[];
 }
 
+export type OperationKind = 'start' | 'pause' | 'resume' | 'snapshot' | 'fork' | 'rollback' | 'kill' | 'build';
+/** `interrupted`: the server ended meanwhile; its next start has finished or undone what was begun. */
+export type OperationState = 'running' | 'succeeded' | 'failed' | 'interrupted';
+
+/** A long operation, in progress or ended. */
+export interface OperationView {
+  id: string;
+  kind: OperationKind;
+  sandboxId?: string;
+  buildId?: string;
+  /** Counts the operations of the sandbox or build. */
+  generation: number;
+  /** The last phase that it reached. */
+  phase: string;
+  state: OperationState;
+  startedAt: number;
+  /** It has ended by then, one way or the other. */
+  deadlineAt: number;
+  endedAt?: number;
+  error?: ErrorJson;
+}
+
+export interface OperationFilter {
+  sandboxId?: string;
+  states?: OperationState[];
+}
+
 /** The outcome of one child of a fork. */
 export type ForkResult = { sandbox: SandboxView } | { error: AenvError };
 
@@ -190,10 +225,13 @@ export interface EngineStats {
 }
 
 export interface Engine {
-  /** `template_not_found`, `conflict` (not built), `capacity_exhausted`, `sandbox_start_failed`. */
-  createSandbox(request: CreateSandbox): Promise<SandboxView>;
+  /**
+   * `template_not_found`, `conflict` (not built), `capacity_exhausted`, `sandbox_start_failed`. With `once`, a request that
+   * made a sandbox before gives that sandbox; `conflict` when the key came with another request.
+   */
+  createSandbox(request: CreateSandbox, once?: OnceKey): Promise<SandboxView>;
   /** Starts straight from an image; the first start of an image takes as long as a build. `image_*`, `registry_*`. */
-  createCold(request: CreateCold): Promise<SandboxView>;
+  createCold(request: CreateCold, once?: OnceKey): Promise<SandboxView>;
   /** `sandbox_not_found`. */
   getSandbox(id: string): SandboxView;
   /** Unordered; paging and order belong to the API. */
@@ -245,6 +283,8 @@ export interface Engine {
   /** `template_not_found`; `template_in_use` naming the sandboxes that need it. */
   deleteTemplate(idOrName: string): Promise<void>;
 
+  /** Long operations, newest first; those that ended a while ago are forgotten. */
+  listOperations(filter: OperationFilter): OperationView[];
   stats(): EngineStats;
   /** The machine's report for `aenv doctor`. */
   doctor(): Promise<DoctorReport>;

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EgressPolicy, Slot } from '@aenv/linux';
 import type { SavedState } from '@aenv/snapshot';
-import { AenvError, randomBase36 } from '@aenv/std';
+import { AenvError, randomBase36, withDeadline } from '@aenv/std';
 import type { Vm, VmEnd, VmRecord } from '@aenv/vmm';
 import type { GuestIdentity } from './guest-port.ts';
 import type { Context } from './options.ts';
@@ -44,24 +44,53 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
   const slot = await slots.take(request.policy);
   const id = `${request.sandboxId}-${randomBase36(4)}`;
   const directory = join(context.home.vms, id);
-  try {
-    const vm = await context.driver.restore({
-      id,
-      slot,
-      resources: { cpus: machine.cpus, memoryMb: machine.memoryMb },
-      directory,
-      memoryFile: memory.base,
-      diskFile: request.diskFile,
-      kernel: machine.kernel,
-      initramfs: machine.initramfs,
-      kernelArguments: machine.kernelArguments,
-      stateFile: request.saved?.state ?? context.templateStore.files(request.buildId).state,
-      ...(memoryDiff === undefined ? {} : { memoryDiff }),
-    });
-    return { vm, run: { slot, vm: vm.record } };
-  } catch (error) {
+  const giveUp = async () => {
     slots.release(slot);
     await rm(directory, { recursive: true, force: true });
+  };
+  return await fenced(
+    context,
+    { vm: id, giveUp },
+    context.driver
+      .restore({
+        id,
+        slot,
+        resources: { cpus: machine.cpus, memoryMb: machine.memoryMb },
+        directory,
+        memoryFile: memory.base,
+        diskFile: request.diskFile,
+        kernel: machine.kernel,
+        initramfs: machine.initramfs,
+        kernelArguments: machine.kernelArguments,
+        stateFile: request.saved?.state ?? context.templateStore.files(request.buildId).state,
+        ...(memoryDiff === undefined ? {} : { memoryDiff }),
+      })
+      .then((vm) => ({ vm, run: { slot, vm: vm.record } })),
+  );
+}
+
+/**
+ * Waits for a VM, but not for ever. One that comes up after its operation has ended belongs to nobody: it is ended, and only
+ * then are its slot and directory free.
+ */
+async function fenced(
+  { limits, logger, launcher }: Context,
+  { vm: id, giveUp }: { vm: string; giveUp: () => Promise<void> },
+  launching: Promise<Launched>,
+): Promise<Launched> {
+  try {
+    return await withDeadline(launching, limits.launchTimeoutSeconds * 1000, 'the start of the VM');
+  } catch (error) {
+    if (!(error instanceof AenvError) || error.code !== 'timeout') {
+      await giveUp();
+      throw error;
+    }
+    logger.warn({ vm: id }, 'a VM does not come up in time: it is ended');
+    // It may come up all the same, before or after it could be ended.
+    void Promise.allSettled([launcher.killVm(id, 0), launching])
+      .then(([, late]) => (late.status === 'fulfilled' ? late.value.vm.kill(0) : undefined))
+      .then(giveUp)
+      .catch((err: unknown) => logger.error({ err, vm: id }, 'what a late VM left is removed at the next start'));
     throw error;
   }
 }

@@ -7,6 +7,7 @@ import type { VmmDriver } from '@aenv/vmm';
 import type { DoctorFinding } from './engine.ts';
 import type { GuestPort } from './guest-port.ts';
 import type { LayerTable } from './layer-table.ts';
+import type { Ledger } from './ledger.ts';
 
 export interface MachineParts {
   kernel: string;
@@ -27,6 +28,8 @@ export interface OrchestratorOptions {
     maxTimeoutSeconds: number;
     /** Sandboxes that may have a VM at the same time, builds included. */
     maxRunning: number;
+    /** Seconds until a VM that is being restored has to be there. */
+    launchTimeoutSeconds: number;
     /** Seconds until a template's ready command has to succeed. */
     readyTimeoutSeconds: number;
   };
@@ -51,4 +54,5 @@ export interface Context extends OrchestratorOptions {
   sandboxStore: SandboxStore;
   layerStore: LayerStore;
   layers: LayerTable;
+  ledger: Ledger;
 }

@@ -12,6 +12,7 @@ import type {
   EngineStats,
   ForkResult,
   LogEntry,
+  OnceKey,
   SandboxFilter,
   SandboxMetric,
   SandboxView,
@@ -19,6 +20,7 @@ import type {
   SnapshotView,
 } from './engine.ts';
 import { LayerTable } from './layer-table.ts';
+import { Ledger } from './ledger.ts';
 import { MetricsHistory } from './metrics-history.ts';
 import { OperationStats } from './operation-stats.ts';
 import type { Context, OrchestratorOptions } from './options.ts';
@@ -40,6 +42,7 @@ export async function createOrchestrator(options: OrchestratorOptions): Promise<
   const context: Context = {
     ...options,
     database,
+    ledger: new Ledger({ database, clock: options.clock, logger: options.logger }),
     layers: new LayerTable(database),
     layerStore: new LayerStore(options.home, options.launcher),
     templateStore: new TemplateStore(options.home, options.launcher),
@@ -104,8 +107,8 @@ export class Orchestrator implements Engine {
 
   // ---- sandboxes
 
-  createSandbox(request: CreateSandbox): Promise<SandboxView> {
-    return this.#operation('create', () => {
+  createSandbox(request: CreateSandbox, once?: OnceKey): Promise<SandboxView> {
+    return this.#operation('create', async () => {
       const { build } = this.#parts.templates.resolve(request.template);
       if (build.status !== 'ready') {
         throw new AenvError('conflict', `template '${request.template}' is not ready: its build is ${build.status}`, {
@@ -113,15 +116,15 @@ export class Orchestrator implements Engine {
         });
       }
       const { template: _, ...settings } = request;
-      return this.#parts.sandboxes.create(build, settings);
+      return this.#parts.sandboxes.create(build, settings, once);
     });
   }
 
-  createCold(request: CreateCold): Promise<SandboxView> {
+  createCold(request: CreateCold, once?: OnceKey): Promise<SandboxView> {
     return this.#operation('create_cold', async () => {
       const build = await this.#parts.builds.cold(request);
       const { image, cpuCount, memoryMb, diskSizeMb, credentials, ...settings } = request;
-      return this.#parts.sandboxes.create(build, settings);
+      return this.#parts.sandboxes.create(build, settings, once);
     });
   }
 
@@ -213,6 +216,8 @@ export class Orchestrator implements Engine {
   deleteTemplate: Engine['deleteTemplate'] = (idOrName) => this.#parts.builds.delete(idOrName);
 
   // ---- the whole
+
+  listOperations: Engine['listOperations'] = (filter) => this.#parts.context.ledger.list(filter);
 
   stats(): EngineStats {
     const { sandboxes, slots, pool } = this.#parts;

@@ -28,6 +28,7 @@ export async function recoverState(
   templates: TemplateTable,
 ): Promise<RecoveryReport> {
   const report: RecoveryReport = { adopted: 0, paused: 0, lost: [], failedBuilds: 0, removed: 0 };
+  context.ledger.interruptAll();
   failBuilds(context, templates, report);
   const owned = new Map<string, number>();
   for (const row of sandboxes.table.all()) {

@@ -1,6 +1,7 @@
 /** Snapshots and forks: copies of running sandboxes, which go on meanwhile. A snapshot is a template with a source. */
 import { AenvError, newBuildId, newTemplateId, Semaphore } from '@aenv/std';
 import type { ForkResult, SandboxView, SnapshotFilter, SnapshotView } from './engine.ts';
+import type { Operation } from './ledger.ts';
 import type { Context } from './options.ts';
 import type { Captured, Sandboxes } from './sandboxes.ts';
 import { parseTemplateName } from './template-names.ts';
@@ -30,7 +31,8 @@ export class Snapshots {
     if (!Number.isInteger(count) || count < 1 || count > MAX_FORKS) {
       throw new AenvError('bad_request', `a fork makes 1 to ${MAX_FORKS} sandboxes (asked for ${count})`);
     }
-    return this.#track(this.#fork(sandboxId, count, timeoutSeconds));
+    const fork = (operation: Operation) => this.#fork(sandboxId, operation, count, timeoutSeconds);
+    return this.#track(this.#context.ledger.run({ kind: 'fork', sandboxId }, fork));
   }
 
   list({ sandboxId, name, states = ['ready'] }: SnapshotFilter): SnapshotView[] {
@@ -68,12 +70,15 @@ export class Snapshots {
   }
 
   async #create(sandboxId: string, name: string | undefined): Promise<SnapshotView> {
-    const { templateStore, clock } = this.#context;
+    const { templateStore, clock, ledger } = this.#context;
     const build = this.#register(this.#sandboxes.view(sandboxId), name);
     try {
-      const staged = await templateStore.stageSnapshot(build.id);
-      const captured = await this.#sandboxes.capture(sandboxId, 'snapshot', build.id, staged);
-      await this.#publish(build, captured);
+      await ledger.run({ kind: 'snapshot', sandboxId, buildId: build.id }, async (operation) => {
+        const into = await templateStore.stageSnapshot(build.id);
+        const captured = await this.#sandboxes.capture(sandboxId, 'snapshot', operation, { holder: build.id, into });
+        operation.enter('publishing');
+        await this.#publish(build, captured);
+      });
     } catch (reason) {
       const error = AenvError.from(reason, 'snapshot_failed');
       Object.assign(build, { status: 'error', reason: { message: error.message, step: 'finalize' } });
@@ -134,12 +139,16 @@ export class Snapshots {
     this.#templates.putReady(build);
   }
 
-  async #fork(sandboxId: string, count: number, timeoutSeconds: number): Promise<ForkResult[]> {
+  async #fork(sandboxId: string, operation: Operation, count: number, timeoutSeconds: number): Promise<ForkResult[]> {
     const { templateStore } = this.#context;
     const holder = newBuildId();
     try {
       const saved = await templateStore.stageSnapshot(holder);
-      const { build, layers, settings } = await this.#sandboxes.capture(sandboxId, 'fork', holder, saved);
+      const { build, layers, settings } = await this.#sandboxes.capture(sandboxId, 'fork', operation, {
+        holder,
+        into: saved,
+      });
+      operation.enter('starting');
       const { disk } = await templateStore.manifest(build.id);
       const emptyLayer = await templateStore.stageEmptyLayer(
         holder,
@@ -148,7 +157,7 @@ export class Snapshots {
       );
       const origin = { build, layers, emptyLayer, saved };
       const room = new Semaphore(PARALLEL_STARTS);
-      const start = () => this.#sandboxes.createFrom(origin, { ...settings, timeoutSeconds }, sandboxId);
+      const start = () => this.#sandboxes.createFrom(origin, { ...settings, timeoutSeconds }, { parentId: sandboxId });
       const outcomes = await Promise.allSettled(Array.from({ length: count }, () => room.run(start)));
       return outcomes.map((outcome) =>
         outcome.status === 'fulfilled' ? { sandbox: outcome.value } : { error: AenvError.from(outcome.reason) },

@@ -24,6 +24,9 @@ export const newTemplateId = (): string => randomBase36(20);
 /** `l` and 20 characters; also the name of a node in QEMU's block graph, which begins with a letter. */
 export const newLayerId = (): string => `l${randomBase36(20)}`;
 
+/** `op` and 20 characters. */
+export const newOperationId = (): string => `op${randomBase36(20)}`;
+
 /** A UUID, as E2B's build ids are. */
 export const newBuildId = (): string => randomUUID();
 

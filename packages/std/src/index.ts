@@ -23,6 +23,7 @@ export {
   newApiKey,
   newBuildId,
   newLayerId,
+  newOperationId,
   newSandboxId,
   newSecret,
   newTemplateId,

@@ -100,17 +100,17 @@ function list(engine: Engine, query: ListQuery) {
 
 export function sandboxHandlers(engine: Engine, domain: string | null) {
   return {
-    createSandbox: async ({ body }) => {
+    createSandbox: async ({ body, once }) => {
       const request = { ...settings(body, TIMEOUT_V1, body.secure ?? false), template: templateName(body.templateID) };
-      return { status: 201, body: views.sandbox(await engine.createSandbox(request), domain) };
+      return { status: 201, body: views.sandbox(await engine.createSandbox(request, once), domain) };
     },
-    createSandboxV2: async ({ body }) => {
+    createSandboxV2: async ({ body, once }) => {
       const request = { ...settings(body, TIMEOUT_V2, true), template: templateName(body.templateID) };
-      return { status: 201, body: views.sandbox(await engine.createSandbox(request), domain) };
+      return { status: 201, body: views.sandbox(await engine.createSandbox(request, once), domain) };
     },
-    createColdSandbox: async ({ body }) => ({
+    createColdSandbox: async ({ body, once }) => ({
       status: 201,
-      body: views.sandbox(await engine.createCold(coldRequest(body)), domain),
+      body: views.sandbox(await engine.createCold(coldRequest(body), once), domain),
     }),
     listRunningSandboxes: ({ query }) => {
       const { items } = list(engine, { ...query, state: ['running'], limit: Number.POSITIVE_INFINITY });

@@ -77,6 +77,9 @@ export function fakeEngine(clock: Clock): FakeEngine {
       pool: { ready: 2, hits: 1, misses: 1 },
       operations: { create: { succeeded: 1, failed: 0, seconds: 0.5 } },
     }),
+    listOperations: () => [
+      { id: 'op1', kind: 'start', generation: 1, phase: 'starting', state: 'running', startedAt: 1, deadlineAt: 2 },
+    ],
     doctor: async () => ({ findings: [{ check: 'qemu', status: 'ok', detail: 'QEMU 9.2' }] }),
   };
   const fail = (method: Method, reason: unknown) => void failures.set(method, reason);

@@ -31,10 +31,13 @@ export class FakeHost {
   /** Commands that guests were asked to run, and what they answer. */
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
+  /** Restores wait for it. */
+  restoring: PromiseWithResolvers<void> | undefined;
   /** How often something has run on each disk. */
   readonly disks = new Map<string, number>();
+  /** VMs that have ever been there. */
+  started = 0;
   #nextSlot = 1;
-  #nextPid = 100;
 
   addSlot(): Slot {
     const index = this.#nextSlot;
@@ -51,7 +54,7 @@ export class FakeHost {
   }
 
   addVm(request: Omit<RestoreRequest, 'stateFile'>, value: number): FakeVm {
-    this.#nextPid += 1;
+    this.started += 1;
     const vm: FakeVm = {
       slot: request.slot,
       running: false,
@@ -60,8 +63,8 @@ export class FakeHost {
       record: {
         driver: 'fake',
         id: request.id,
-        pid: this.#nextPid,
-        startTicks: this.#nextPid,
+        pid: 100 + this.started,
+        startTicks: 100 + this.started,
         slot: request.slot.index,
         directory: request.directory,
         memoryFile: request.memoryFile,
@@ -168,6 +171,7 @@ export class Connection {
         if (disk && disk.runs !== this.#host.disks.get(disk.file)) {
           throw new AenvError('restore_failed', 'the disk has changed since the state was saved');
         }
+        await this.#host.restoring?.promise;
         return this.#vm(this.#host.addVm(request, value));
       }),
     adopt: (record) =>

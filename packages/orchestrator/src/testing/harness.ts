@@ -25,6 +25,7 @@ export class Harness {
   readonly clock = new ManualClock(1_000_000);
   readonly root: string;
   freeMemoryMb = 16_384;
+  launchTimeoutSeconds = 30;
   /** Sandboxes whose connections were to be cut, in order. */
   readonly cut: string[] = [];
 
@@ -49,7 +50,12 @@ export class Harness {
       guests: connection.guests,
       machine: { kernel: '/kernel', initramfs: '/initramfs', kernelArguments: [] },
       defaults: { cpuCount: 1, memoryMb: 256, diskMb: 512 },
-      limits: { maxTimeoutSeconds: 86_400, maxRunning: 100, readyTimeoutSeconds: 1 },
+      limits: {
+        maxTimeoutSeconds: 86_400,
+        maxRunning: 100,
+        launchTimeoutSeconds: this.launchTimeoutSeconds,
+        readyTimeoutSeconds: 1,
+      },
       slotPoolSize,
       pool: { size: poolSize, maxIdleSeconds: 60 },
       freeMemoryMb: () => this.freeMemoryMb,

@@ -42,6 +42,42 @@ export const OPERATIONS = {
       }
     }
   },
+  "listOperations": {
+    "method": "GET",
+    "path": "/operations",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "query": {
+      "type": "object",
+      "required": [],
+      "properties": {
+        "sandboxID": {
+          "type": "string",
+          "maxLength": 128
+        },
+        "state": {
+          "type": "array",
+          "items": {
+            "$ref": "aenv#/$defs/OperationState"
+          }
+        }
+      }
+    },
+    "lists": [
+      "state"
+    ],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "type": "array",
+        "items": {
+          "$ref": "aenv#/$defs/Operation"
+        }
+      }
+    }
+  },
   "listTeams": {
     "method": "GET",
     "path": "/teams",

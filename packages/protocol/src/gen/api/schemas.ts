@@ -146,6 +146,79 @@ export const API_SCHEMAS = {
         }
       }
     },
+    "OperationState": {
+      "type": "string",
+      "enum": [
+        "running",
+        "succeeded",
+        "failed",
+        "interrupted"
+      ]
+    },
+    "Operation": {
+      "type": "object",
+      "required": [
+        "operationID",
+        "kind",
+        "generation",
+        "phase",
+        "state",
+        "startedAt",
+        "deadlineAt"
+      ],
+      "properties": {
+        "operationID": {
+          "type": "string"
+        },
+        "kind": {
+          "type": "string",
+          "enum": [
+            "start",
+            "pause",
+            "resume",
+            "snapshot",
+            "fork",
+            "rollback",
+            "kill",
+            "build"
+          ]
+        },
+        "sandboxID": {
+          "type": "string"
+        },
+        "buildID": {
+          "type": "string"
+        },
+        "generation": {
+          "type": "integer",
+          "description": "Counts the operations of the sandbox or build"
+        },
+        "phase": {
+          "type": "string",
+          "description": "The last one that it reached"
+        },
+        "state": {
+          "$ref": "aenv#/$defs/OperationState",
+          "description": "`interrupted`: the server ended meanwhile, and its next start finished or undid it"
+        },
+        "startedAt": {
+          "type": "string",
+          "format": "date-time"
+        },
+        "deadlineAt": {
+          "type": "string",
+          "format": "date-time",
+          "description": "It has ended by then"
+        },
+        "endedAt": {
+          "type": "string",
+          "format": "date-time"
+        },
+        "error": {
+          "$ref": "aenv#/$defs/Error"
+        }
+      }
+    },
     "Team": {
       "type": "object",
       "required": [

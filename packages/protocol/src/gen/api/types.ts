@@ -51,6 +51,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Long operations in progress and those that ended lately, newest first */
+        get: operations["listOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/teams": {
         parameters: {
             query?: never;
@@ -799,6 +816,31 @@ export interface components {
                 };
             };
         };
+        /** @enum {string} */
+        OperationState: "running" | "succeeded" | "failed" | "interrupted";
+        Operation: {
+            operationID: string;
+            /** @enum {string} */
+            kind: "start" | "pause" | "resume" | "snapshot" | "fork" | "rollback" | "kill" | "build";
+            sandboxID?: string;
+            buildID?: string;
+            /** @description Counts the operations of the sandbox or build */
+            generation: number;
+            /** @description The last one that it reached */
+            phase: string;
+            /** @description `interrupted`: the server ended meanwhile, and its next start finished or undid it */
+            state: components["schemas"]["OperationState"];
+            /** Format: date-time */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @description It has ended by then
+             */
+            deadlineAt: string;
+            /** Format: date-time */
+            endedAt?: string;
+            error?: components["schemas"]["Error"];
+        };
         Team: {
             teamID: string;
             name: string;
@@ -1365,6 +1407,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stats"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listOperations: {
+        parameters: {
+            query?: {
+                /** @description Only those of this sandbox */
+                sandboxID?: string;
+                /** @description Only these states; without it all. */
+                state?: components["schemas"]["OperationState"][];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operations */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"][];
                 };
             };
             default: components["responses"]["Error"];
