@@ -1,5 +1,6 @@
 /** Start, resume and pause, up to the first output of a command. */
-import { readdir } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { homeLayout, SandboxStore } from '@aenv/snapshot';
 import { sleep } from '@aenv/std';
@@ -92,17 +93,28 @@ async function pauseAfter(bench: Bench, mb: number): Promise<{ ms: number; saved
   return { ms, savedMb: (manifest?.sizes.memoryDiff ?? 0) / 2 ** 20 };
 }
 
+/** The floor of what a larger diff costs: writing so many bytes to a new file, once they are in memory. */
+async function floorWrite(bench: Bench, data: Buffer): Promise<number> {
+  const path = join(bench.world.server.home, 'floor-write');
+  const { ms } = await timed(() => writeFile(path, data));
+  await rm(path);
+  return ms;
+}
+
 export async function pause(bench: Bench): Promise<Result[]> {
-  const samples = { small: [] as number[], large: [] as number[] };
+  const samples = { small: [] as number[], large: [] as number[], floor: [] as number[] };
+  const data = randomBytes(FURTHER_MB << 20);
   let [small, large] = [0, 0];
   for (let round = 0; round <= SAMPLES; round += 1) {
     const little = await pauseAfter(bench, DIRTY_MB);
     const much = await pauseAfter(bench, DIRTY_MB + FURTHER_MB);
+    const floor = await floorWrite(bench, data);
     [small, large] = [little.savedMb, much.savedMb];
     // The first of each warms up.
     if (round === 0) continue;
     samples.small.push(little.ms);
     samples.large.push(much.ms);
+    samples.floor.push(floor);
   }
   const further = (median(samples.large) - median(samples.small)) / ((large - small) / 100);
   return [
@@ -113,8 +125,9 @@ export async function pause(bench: Bench): Promise<Result[]> {
       goal: { of: 'value', limit: 30, kind: 'at most' },
     },
     {
-      name: 'pause, each further 100 MiB changed',
+      name: 'pause, each further 100 MiB changed (floor: writing them to a file)',
       value: further,
+      floor: median(samples.floor),
       unit: 'ms',
       goal: { of: 'value', limit: 40, kind: 'at most' },
     },

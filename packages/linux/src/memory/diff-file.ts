@@ -11,6 +11,8 @@ import { DATA_OFFSET, encodeHeader, encodeIndex, fileLength, indexOffset, PAGE_S
 export const PIECE = 4 << 20;
 /** Pieces that one diff has in memory at most. */
 const PIECES = 6;
+/** Writes at the same time: most of what one takes is the system finding memory for it. */
+const PARALLEL_WRITES = 3;
 
 /** Buffers that the system has given memory to already: the first use of one takes three times as long. */
 const spare: Buffer[] = [];
@@ -26,7 +28,8 @@ export class DiffFile {
   readonly #runs: Run[] = [];
   /** Full pieces that nobody writes yet. */
   readonly #waiting: Buffer[] = [];
-  #writing: Piece | undefined;
+  /** Oldest first. */
+  readonly #writing: Piece[] = [];
   /** The piece that is being filled. */
   piece = takeBuffer();
   #filled = 0;
@@ -72,7 +75,7 @@ export class DiffFile {
   async finish(memoryBytes: number): Promise<MemoryDump> {
     this.#waiting.push(this.piece.subarray(0, this.#filled));
     while (this.#waiting.length > 0) await this.#writeNext();
-    await this.#endWrite();
+    await this.#endWrites(0);
     const index = encodeIndex(this.#runs);
     const header = {
       memoryBytes,
@@ -92,29 +95,30 @@ export class DiffFile {
 
   /** Closes the file, whatever state it is in. Never rejects. */
   async abandon(): Promise<void> {
-    await this.#writing?.written.catch(() => {});
+    await Promise.allSettled(this.#writing.map(({ written }) => written));
     await this.#file.then((file) => file.close()).catch(() => {});
   }
 
-  /** One piece is written while the checksum of it is computed and, before the last page, the next one is filled. */
+  /** A piece is written while its checksum is computed and the next ones are filled. */
   async #writeNext(): Promise<void> {
-    await this.#endWrite();
+    await this.#endWrites(PARALLEL_WRITES - 1);
     const data = this.#waiting.shift();
     if (!data) return;
     const file = await this.#file;
     const written = writeFully(file, data, this.#position);
     written.catch(() => {});
     this.#position += data.length;
-    this.#writing = { data, written };
+    this.#writing.push({ data, written });
     this.#crc = crc32(data, this.#crc);
   }
 
-  async #endWrite(): Promise<void> {
-    if (!this.#writing) return;
-    const { data, written } = this.#writing;
-    await written;
-    this.#writing = undefined;
-    if (spare.length < PIECES) spare.push(Buffer.from(data.buffer, data.byteOffset, PIECE));
+  /** Waits until at most `left` pieces are being written. */
+  async #endWrites(left: number): Promise<void> {
+    for (let [first] = this.#writing; first && this.#writing.length > left; [first] = this.#writing) {
+      await first.written;
+      this.#writing.shift();
+      if (spare.length < PIECES) spare.push(Buffer.from(first.data.buffer, first.data.byteOffset, PIECE));
+    }
   }
 }
 
