@@ -76,6 +76,15 @@ function addStateCommands(program: Command): void {
   ).action(async (id, options) => (await import('./commands/operations.ts')).operations(id, options));
 }
 
+function addAudit(program: Command): void {
+  withOutput(
+    program
+      .command('audit')
+      .description('Compare the machine with what the server knows of: strays, and things that are missing')
+      .option('--repair', 'remove what belongs to no record'),
+  ).action(async (options) => (await import('./commands/audit.ts')).audit(options));
+}
+
 function addTemplateCommands(program: Command): void {
   const pull = program
     .command('pull')
@@ -269,6 +278,7 @@ export function createProgram(): Command {
   addSnapshotCommands(program);
   addFileCommands(program);
   addStateCommands(program);
+  addAudit(program);
   addCompletion(program);
   exitWithoutProcess(program);
   return program;

@@ -8,6 +8,7 @@ import { type AenvClientOptions, LISTS, openConnection, unwrap } from './transpo
 
 export type DoctorReport = Schema<'DoctorReport'>;
 
+export type AuditReport = Schema<'AuditReport'>;
 export type Operation = Schema<'Operation'>;
 
 export interface AenvClient {
@@ -18,6 +19,8 @@ export interface AenvClient {
   health(): Promise<void>;
   /** What the machine has and lacks. */
   doctor(): Promise<DoctorReport>;
+  /** What no record owns and what records miss; with `repair`, the former is removed. Takes a second or two. */
+  audit(repair: boolean): Promise<AuditReport>;
   /** Long operations in progress and those that ended lately, newest first; with an id only those of that sandbox. */
   operations(query: { sandboxID?: string; state?: Operation['state'][] }): Promise<Operation[]>;
   close(): Promise<void>;
@@ -33,6 +36,7 @@ export function createAenvClient(options: AenvClientOptions): AenvClient {
     snapshots: aenvSnapshots(connection),
     health: async () => void (await unwrap(connection.api.GET('/health'))),
     doctor: () => unwrap(connection.api.GET('/doctor')),
+    audit: (repair) => unwrap(repair ? connection.api.POST('/audit') : connection.api.GET('/audit')),
     operations: (query) => unwrap(connection.api.GET('/operations', { params: { query }, querySerializer: LISTS })),
     close: connection.close,
     [Symbol.asyncDispose]: connection.close,

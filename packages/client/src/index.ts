@@ -1,6 +1,7 @@
 /** Client of the public API. */
 export {
   type AenvClient,
+  type AuditReport,
   createAenvClient,
   type DoctorReport,
   type Operation,

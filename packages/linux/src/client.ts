@@ -70,6 +70,7 @@ export class ConnectedLauncher implements Launcher {
   dumpMemory: Launcher['dumpMemory'] = (id, memoryFile, file, onRead) =>
     this.#call('dumpMemory', { id, memoryFile, file }, onRead);
   patchMemory: Launcher['patchMemory'] = (id, memoryFile, file) => this.#call('patchMemory', { id, memoryFile, file });
+  leftovers: Launcher['leftovers'] = (remove) => this.#call('leftovers', { remove });
   seal: Launcher['seal'] = (path) => this.#call('seal', { path });
 
   onVmExit(listener: (exit: VmExit) => void): () => void {

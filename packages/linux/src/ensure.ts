@@ -41,6 +41,7 @@ class LastingLauncher implements Launcher {
   giveFile: Launcher['giveFile'] = (...args) => this.#repeatable((to) => to.giveFile(...args));
   dumpMemory: Launcher['dumpMemory'] = async (...args) => (await this.#connected()).dumpMemory(...args);
   patchMemory: Launcher['patchMemory'] = async (...args) => (await this.#connected()).patchMemory(...args);
+  leftovers: Launcher['leftovers'] = (...args) => this.#repeatable((to) => to.leftovers(...args));
   seal: Launcher['seal'] = (...args) => this.#repeatable((to) => to.seal(...args));
 
   spawnVm: Launcher['spawnVm'] = async (request) => {

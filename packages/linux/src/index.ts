@@ -22,6 +22,7 @@ export type {
   JobRequest,
   JobResult,
   Launcher,
+  Leftover,
   MemoryDump,
   Slot,
   SpawnRequest,

@@ -80,6 +80,12 @@ export interface MemoryDump {
   fileBytes: number;
 }
 
+/** A kernel object with one of our names that no launcher owns. */
+export interface Leftover {
+  kind: 'namespace' | 'cgroup';
+  name: string;
+}
+
 /** A tool run on behalf of the server, off the request path. */
 export interface JobRequest {
   /** A name from the launcher's list: `qemu-img`, `mke2fs`, `image-pull`, … */
@@ -132,6 +138,9 @@ export interface Launcher {
   patchMemory(id: string, memoryFile: string, file: string): Promise<void>;
   /** Gives `path` (below AENV_HOME) to the launcher's own user and takes away every write permission. */
   seal(path: string): Promise<void>;
+
+  /** What launchers left that were killed in between two steps; with `remove` it is gone afterwards. */
+  leftovers(remove: boolean): Promise<Leftover[]>;
 
   run(request: JobRequest, options?: JobOptions): Promise<JobResult>;
   close(): Promise<void>;

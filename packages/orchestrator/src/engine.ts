@@ -286,8 +286,29 @@ export interface Engine {
   /** Long operations, newest first; those that ended a while ago are forgotten. */
   listOperations(filter: OperationFilter): OperationView[];
   stats(): EngineStats;
+  /** What is on the machine that no record owns, and what records miss; with `repair`, the former is removed. */
+  audit(repair: boolean): Promise<AuditFinding[]>;
   /** The machine's report for `aenv doctor`. */
   doctor(): Promise<DoctorReport>;
+}
+
+export interface AuditFinding {
+  /** The last three: a record needs something that is gone. */
+  kind:
+    | 'vm'
+    | 'slot'
+    | 'sandbox_files'
+    | 'template_files'
+    | 'run_directory'
+    | 'layer'
+    | 'namespace'
+    | 'cgroup'
+    | 'missing_vm'
+    | 'missing_state'
+    | 'missing_layer';
+  name: string;
+  detail: string;
+  removed?: boolean;
 }
 
 export interface DoctorFinding {

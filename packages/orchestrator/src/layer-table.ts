@@ -18,6 +18,17 @@ export class LayerTable {
     return rows.map((row) => row.layer as string);
   }
 
+  /** Every layer that somebody needs. */
+  all(): Set<string> {
+    const rows = this.#database.prepare('SELECT DISTINCT layer FROM layers').all();
+    return new Set(rows.map((row) => row.layer as string));
+  }
+
+  holders(): string[] {
+    const rows = this.#database.prepare('SELECT DISTINCT holder FROM layers').all();
+    return rows.map((row) => row.holder as string);
+  }
+
   /** Those of `layers` that nobody but `holder` needs. */
   onlyOf(holder: string, layers = this.of(holder)): string[] {
     const other = this.#database.prepare('SELECT 1 FROM layers WHERE layer = ? AND holder != ? LIMIT 1');

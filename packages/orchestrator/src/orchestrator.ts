@@ -1,6 +1,7 @@
 /** Puts the parts together and offers them as the `Engine`. */
 import { LayerStore, prepareHome, SandboxStore, TemplateStore } from '@aenv/snapshot';
 import { AenvError } from '@aenv/std';
+import { audit } from './audit.ts';
 import { Builds } from './builds.ts';
 import { consoleTail } from './console.ts';
 import { openDatabase } from './database.ts';
@@ -229,6 +230,8 @@ export class Orchestrator implements Engine {
       operations: this.#stats.snapshot(),
     };
   }
+
+  audit: Engine['audit'] = (repair) => audit(this.#parts, repair);
 
   async doctor(): Promise<DoctorReport> {
     return { findings: await this.#parts.context.inspectHost() };

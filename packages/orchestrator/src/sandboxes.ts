@@ -75,6 +75,19 @@ export class Sandboxes {
     return [...this.#lifecycle.live.values()].filter(({ row }) => buildIds.has(row.buildId)).map(({ row }) => row.id);
   }
 
+  ids(): string[] {
+    return [...this.#lifecycle.live.keys()];
+  }
+
+  rows(): SandboxRow[] {
+    return [...this.#lifecycle.live.values()].map(({ row }) => row);
+  }
+
+  /** Network slots in use. */
+  slots(): number[] {
+    return this.rows().flatMap(({ run }) => (run ? [run.slot.index] : []));
+  }
+
   /** How many have a VM, or are about to. */
   get activeCount(): number {
     let count = 0;

@@ -17,6 +17,7 @@ export class SlotPool {
   readonly #size: number;
   readonly #logger: Logger;
   readonly #ready: Slot[] = [];
+  readonly #taken = new Set<number>();
   readonly #releasing = new Set<Promise<void>>();
   #refilling: Promise<void> | undefined;
   #closed = false;
@@ -27,12 +28,23 @@ export class SlotPool {
     this.#logger = logger;
   }
 
+  /** Of the slots that wait, and of those that were taken and not released. */
+  indexes(): number[] {
+    return [...this.#ready.map(({ index }) => index), ...this.#taken];
+  }
+
   get readyCount(): number {
     return this.#ready.length;
   }
 
   /** A slot of one's own with `policy` in force. It is never used again after `release`. */
   async take(policy: EgressPolicy): Promise<Slot> {
+    const slot = await this.#next(policy);
+    this.#taken.add(slot.index);
+    return slot;
+  }
+
+  async #next(policy: EgressPolicy): Promise<Slot> {
     const slot = this.#ready.shift();
     this.refill();
     if (!slot) return this.#launcher.createSlot(policy);
@@ -53,7 +65,10 @@ export class SlotPool {
       .catch((err: unknown) =>
         this.#logger.warn({ err, slot: slot.index }, 'slot not removed; the next start of the server does it'),
       )
-      .finally(() => this.#releasing.delete(work));
+      .finally(() => {
+        this.#taken.delete(slot.index);
+        this.#releasing.delete(work);
+      });
     this.#releasing.add(work);
   }
 

@@ -58,10 +58,21 @@ export class WarmPool {
     this.#options = options;
   }
 
+  /** Of the VMs that wait: whose they will be. */
+  sandboxIds(): string[] {
+    return this.#ready().map(({ sandboxId }) => sandboxId);
+  }
+
+  slots(): number[] {
+    return this.#ready().map(({ launched }) => launched.run.slot.index);
+  }
+
+  #ready(): WarmVm[] {
+    return [...this.#shelves.values()].flatMap(({ ready }) => ready);
+  }
+
   get readyCount(): number {
-    let count = 0;
-    for (const { ready } of this.#shelves.values()) count += ready.length;
-    return count;
+    return this.#ready().length;
   }
 
   /** A VM that is the caller's from now on, stopped; undefined when none waits. Notes that the build is in use. */
@@ -145,11 +156,12 @@ export class WarmPool {
   }
 
   async #warmUp(build: BuildRow): Promise<WarmVm> {
-    const { layerStore, templateStore } = this.#context;
+    const { layerStore, layers, templateStore } = this.#context;
     const { guest } = build;
     if (!guest) throw new Error(`build ${build.id} has no guest settings`);
     const [sandboxId, layer] = [newSandboxId(), newLayerId()];
     let launched: Launched | undefined;
+    layers.hold(sandboxId, [layer]);
     try {
       await layerStore.clone(layer, templateStore.files(build.id).emptyLayer);
       launched = await launch(this.#context, this.#slots, {
@@ -175,6 +187,7 @@ export class WarmPool {
     } catch (error) {
       if (launched) await dismantle(this.#context, this.#slots, launched.run, launched.vm);
       await layerStore.remove([layer]);
+      layers.release(sandboxId);
       throw error;
     }
   }
@@ -190,9 +203,11 @@ export class WarmPool {
     }
   }
 
-  #remove({ launched, layer }: WarmVm): void {
+  #remove({ sandboxId, launched, layer }: WarmVm): void {
+    const { layers, layerStore } = this.#context;
     const work = dismantle(this.#context, this.#slots, launched.run, launched.vm)
-      .then(() => this.#context.layerStore.remove([layer]))
+      .then(() => layerStore.remove([layer]))
+      .then(() => layers.release(sandboxId))
       .catch((err: unknown) =>
         this.#context.logger.error({ err, vm: launched.vm.record.id }, 'a waiting VM is removed at the next start'),
       )

@@ -52,6 +52,7 @@ async function host(t: TestContext, guest: (request: SpawnRequest, end: () => vo
     dumpMemory: unused,
     patchMemory: unused,
     seal: unused,
+    leftovers: unused,
     run: unused,
     close: async () => {},
   };

@@ -12,6 +12,8 @@ export function serverHandlers(engine: Engine, version: string) {
     health: () => ({ status: 204, body: undefined }),
     doctor: async () => ({ status: 200, body: await engine.doctor() }),
     stats: () => ({ status: 200, body: { version, ...engine.stats() } }),
+    audit: async () => ({ status: 200, body: { findings: await engine.audit(false) } }),
+    repair: async () => ({ status: 200, body: { findings: await engine.audit(true) } }),
     listOperations: ({ query }) => {
       const found = engine.listOperations({
         ...(query.sandboxID === undefined ? {} : { sandboxId: sandboxId(query.sandboxID) }),

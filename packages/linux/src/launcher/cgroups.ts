@@ -3,7 +3,7 @@
  * that gives no writable cgroups (some containers) runs VMs without them; `problem` says so.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { access, constants, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { AenvError, isSystemError, pollUntil } from '@aenv/std';
 import type { VmLimits } from '../launcher-api.ts';
 
@@ -108,6 +108,14 @@ export class Cgroups {
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
   }
 
+  /** Names of those without a process. */
+  async emptyOnes(): Promise<string[]> {
+    if (this.problem) return [];
+    const [parent = ''] = parents(this.#version);
+    const names = (await readdir(parent, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+    return names.map(({ name }) => name).filter((name) => isEmpty(`${parent}/${name}/cgroup.procs`));
+  }
+
   /** Removes an empty cgroup; no error when it is gone already. The kernel needs a moment after the last process. */
   async remove(name: string): Promise<void> {
     if (this.problem) return;
@@ -141,6 +149,15 @@ async function prepare(version: CgroupVersion): Promise<void> {
     const file = `${directory}/cgroup.subtree_control`;
     const missing = missingControllers(file);
     if (missing.length > 0) await writeFile(file, missing.map((name) => `+${name}`).join(' '));
+  }
+}
+
+function isEmpty(file: string): boolean {
+  try {
+    return readFileSync(file, 'utf8') === '';
+  } catch {
+    // It has just been removed.
+    return false;
   }
 }
 

@@ -5,9 +5,11 @@ import type { Home } from '../home.ts';
 import type { EgressPolicy, SpawnRequest } from '../launcher-api.ts';
 import { dumpMemory } from '../memory/dump.ts';
 import { patchMemory } from '../memory/patch.ts';
+import type { Cgroups } from './cgroups.ts';
 import { boolean, integer, number, record, text, textList, vmId } from './fields.ts';
 import { planJob } from './job-tools.ts';
 import type { JobRunner } from './jobs.ts';
+import { findLeftovers } from './leftovers.ts';
 import { qemuArgv } from './qemu-argv.ts';
 import type { SlotStore } from './slots.ts';
 import type { VmStore } from './vms.ts';
@@ -20,6 +22,7 @@ const MAX_MEMORY = 2 ** 40;
 
 export interface Services {
   home: Home;
+  cgroups: Cgroups;
   slots: SlotStore;
   vms: VmStore;
   jobs: JobRunner;
@@ -56,6 +59,11 @@ const METHODS: Record<string, Method> = {
   patchMemory: ({ home, vms }, params) => {
     const memoryFile = home.resolve(params.memoryFile, 'memoryFile');
     return patchMemory(home, vms.get(vmId(params.id)).pid, memoryFile, home.resolve(params.file, 'file'));
+  },
+  leftovers: async ({ cgroups, vms }, params) => {
+    const found = await findLeftovers(cgroups, vms.cgroupNames());
+    if (boolean(params.remove, 'remove')) for (const { remove } of found) await remove();
+    return found.map(({ kind, name }) => ({ kind, name }));
   },
   seal: ({ home }, params) => home.seal(home.resolve(params.path, 'path')),
   run: ({ home, jobs }, params, { signal, onLine }) =>

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
@@ -41,6 +42,19 @@ describe('a launcher that dies', { skip }, () => {
     assert.deepEqual(exits, [{ id: 'survivor', pid: vm.pid, code: null, signal: null, oom: false }]);
     await launcher.destroySlot(used.index);
     assert.deepEqual(await readdir(vmDirectory(world.home)), []);
+  });
+
+  test('between two steps leaves a namespace that is found, and removed when asked for', async () => {
+    await using world = await World.make();
+    const launcher = await world.ensure();
+    const slot = await launcher.createSlot({ internet: true });
+    const ours = async (remove: boolean) =>
+      (await launcher.leftovers(remove)).filter(({ name }) => name === slot.namespace);
+    assert.deepEqual(await ours(false), [], 'a slot in use is none');
+    await launcher.destroySlot(slot.index);
+    execFileSync('ip', ['netns', 'add', slot.namespace]);
+    assert.deepEqual(await ours(true), [{ kind: 'namespace', name: slot.namespace }]);
+    assert.deepEqual(await ours(false), []);
   });
 
   test('together with a VM is told of by the next one', async () => {

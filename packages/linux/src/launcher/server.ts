@@ -65,7 +65,7 @@ async function openServices(path: string, logger: Logger, onExit: VmStoreListene
   const owner = { pid: process.pid, startTicks: startTicksOf(process.pid) ?? 0 };
   const slots = new SlotStore({ home: home.root, owner, logger });
   await slots.recover();
-  return { home, vms, slots, jobs: new JobRunner(home) };
+  return { home, cgroups, vms, slots, jobs: new JobRunner(home) };
 }
 
 type VmStoreListener = ConstructorParameters<typeof VmStore>[0]['onExit'];

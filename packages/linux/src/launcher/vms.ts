@@ -71,6 +71,11 @@ export class VmStore {
     return entry.process;
   }
 
+  /** Those of the VMs that run. */
+  cgroupNames(): Set<string> {
+    return new Set(this.list().map(cgroupName));
+  }
+
   inSlot(slot: number): VmProcess | undefined {
     return this.list().find((process) => process.slot === slot);
   }

@@ -131,6 +131,7 @@ export class Connection {
       }),
     listSlots: () => this.#call(() => [...this.#host.slots.values()]),
     spawnVm: () => Promise.reject(new Error('drivers of tests do not spawn')),
+    leftovers: () => Promise.resolve([]),
     giveFile: () => Promise.reject(new Error('drivers of tests give no files')),
     killVm: (id) => this.#call(() => this.#host.endVm(id, 'requested')),
     listVms: () =>

@@ -42,6 +42,36 @@ export const OPERATIONS = {
       }
     }
   },
+  "audit": {
+    "method": "GET",
+    "path": "/audit",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "lists": [],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "$ref": "aenv#/$defs/AuditReport"
+      }
+    }
+  },
+  "repair": {
+    "method": "POST",
+    "path": "/audit",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "lists": [],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "$ref": "aenv#/$defs/AuditReport"
+      }
+    }
+  },
   "listOperations": {
     "method": "GET",
     "path": "/operations",

@@ -146,6 +146,56 @@ export const API_SCHEMAS = {
         }
       }
     },
+    "AuditFinding": {
+      "type": "object",
+      "required": [
+        "kind",
+        "name",
+        "detail"
+      ],
+      "properties": {
+        "kind": {
+          "type": "string",
+          "enum": [
+            "vm",
+            "slot",
+            "sandbox_files",
+            "template_files",
+            "run_directory",
+            "layer",
+            "namespace",
+            "cgroup",
+            "missing_vm",
+            "missing_state",
+            "missing_layer"
+          ]
+        },
+        "name": {
+          "type": "string"
+        },
+        "detail": {
+          "type": "string"
+        },
+        "removed": {
+          "type": "boolean",
+          "description": "Whether it has been removed now"
+        }
+      }
+    },
+    "AuditReport": {
+      "type": "object",
+      "required": [
+        "findings"
+      ],
+      "properties": {
+        "findings": {
+          "type": "array",
+          "items": {
+            "$ref": "aenv#/$defs/AuditFinding"
+          }
+        }
+      }
+    },
     "OperationState": {
       "type": "string",
       "enum": [

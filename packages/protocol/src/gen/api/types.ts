@@ -51,6 +51,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is on the machine that no record owns, and what records miss */
+        get: operations["audit"];
+        put?: never;
+        /** The same, and remove what no record owns */
+        post: operations["repair"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/operations": {
         parameters: {
             query?: never;
@@ -816,6 +834,17 @@ export interface components {
                 };
             };
         };
+        AuditFinding: {
+            /** @enum {string} */
+            kind: "vm" | "slot" | "sandbox_files" | "template_files" | "run_directory" | "layer" | "namespace" | "cgroup" | "missing_vm" | "missing_state" | "missing_layer";
+            name: string;
+            detail: string;
+            /** @description Whether it has been removed now */
+            removed?: boolean;
+        };
+        AuditReport: {
+            findings: components["schemas"]["AuditFinding"][];
+        };
         /** @enum {string} */
         OperationState: "running" | "succeeded" | "failed" | "interrupted";
         Operation: {
@@ -1407,6 +1436,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stats"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    audit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found; nothing is well */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditReport"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    repair: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found; nothing is well */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditReport"];
                 };
             };
             default: components["responses"]["Error"];
