@@ -77,6 +77,9 @@ function addStateCommands(program: Command): void {
 }
 
 function addAudit(program: Command): void {
+  withOutput(program.command('node').description('Show what the machine has to give, and what it has promised')).action(
+    async (options) => (await import('./commands/node.ts')).node(options),
+  );
   withOutput(
     program
       .command('audit')

@@ -1,4 +1,5 @@
 /** Composes the parts into one running server. */
+import { statfsSync } from 'node:fs';
 import { cpus, freemem, totalmem } from 'node:os';
 import { createApi } from '@aenv/api';
 import type { Launcher } from '@aenv/linux';
@@ -33,6 +34,12 @@ export interface Machine {
 /** A machine on which virtual machines that only wait would be in the way. */
 function isTiny(): boolean {
   return cpus().length < 2 || totalmem() < 4 * 2 ** 30;
+}
+
+/** Bytes that may still be written. */
+function freeDisk(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
 }
 
 export type OpenMachine = (config: Config, logger: Logger) => Promise<Machine>;
@@ -75,12 +82,16 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
     limits: {
       maxTimeoutSeconds: config.maxTimeout,
       maxRunning: config.maxRunning,
+      overcommitPercent: config.memoryOvercommit,
+      queueSeconds: config.queueTimeout,
       launchTimeoutSeconds: LAUNCH_TIMEOUT_S,
       readyTimeoutSeconds: config.readyTimeout,
     },
     slotPoolSize: config.slotPoolSize,
     pool: { size: isTiny() ? 0 : config.poolSize, maxIdleSeconds: config.poolMaxIdle },
     freeMemoryMb: () => freemem() / 2 ** 20,
+    totalMemoryMb: Math.floor(totalmem() / 2 ** 20),
+    freeDiskMb: () => freeDisk(config.home) / 2 ** 20,
     onRouteChange: (sandboxId) => forget(sandboxId),
     clock: systemClock,
     logger: logger.child({ part: 'orchestrator' }),

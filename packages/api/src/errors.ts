@@ -6,6 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /** Unknown property names may be as long as the body; nobody reads more than this. */
 const MAX_MESSAGE_LENGTH = 500;
 
+/** Seconds after which what does not fit now is worth another try. */
+const RETRY_AFTER_S = '5';
+
 export function badRequest(message: string, remedy?: string): AenvError {
   const text = message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message;
   return new AenvError('bad_request', text, { remedy });
@@ -57,5 +60,6 @@ export function sendError(logger: Logger, reason: unknown, request: FastifyReque
   else logger.debug(fields, 'request refused');
   // A client that still sends would meet a closed connection, and never read why. Node reads the rest and forgets it.
   if (error.code === 'payload_too_large') reply.removeHeader('connection');
+  if (error.status === 503) reply.header('retry-after', RETRY_AFTER_S);
   reply.code(error.status).send(errorBody(error));
 }

@@ -9,6 +9,7 @@ import { type AenvClientOptions, LISTS, openConnection, unwrap } from './transpo
 export type DoctorReport = Schema<'DoctorReport'>;
 
 export type AuditReport = Schema<'AuditReport'>;
+export type Node = Schema<'Node'>;
 export type Operation = Schema<'Operation'>;
 
 export interface AenvClient {
@@ -19,6 +20,8 @@ export interface AenvClient {
   health(): Promise<void>;
   /** What the machine has and lacks. */
   doctor(): Promise<DoctorReport>;
+  /** What the machine has to give, and what it has promised. */
+  node(): Promise<Node>;
   /** What no record owns and what records miss; with `repair`, the former is removed. Takes a second or two. */
   audit(repair: boolean): Promise<AuditReport>;
   /** Long operations in progress and those that ended lately, newest first; with an id only those of that sandbox. */
@@ -36,6 +39,7 @@ export function createAenvClient(options: AenvClientOptions): AenvClient {
     snapshots: aenvSnapshots(connection),
     health: async () => void (await unwrap(connection.api.GET('/health'))),
     doctor: () => unwrap(connection.api.GET('/doctor')),
+    node: () => unwrap(connection.api.GET('/node')),
     audit: (repair) => unwrap(repair ? connection.api.POST('/audit') : connection.api.GET('/audit')),
     operations: (query) => unwrap(connection.api.GET('/operations', { params: { query }, querySerializer: LISTS })),
     close: connection.close,

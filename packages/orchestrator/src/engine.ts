@@ -224,6 +224,17 @@ export interface EngineStats {
   operations: Record<string, { succeeded: number; failed: number; seconds: number }>;
 }
 
+/** What the machine has to give, and what it has promised. */
+export interface NodeView {
+  running: number;
+  maxRunning: number;
+  /** Starts that wait for room. */
+  waiting: number;
+  /** `limit`: as much as the overcommit allows to promise. */
+  memoryMb: { total: number; free: number; promised: number; limit: number };
+  freeDiskMb: number;
+}
+
 export interface Engine {
   /**
    * `template_not_found`, `conflict` (not built), `capacity_exhausted`, `sandbox_start_failed`. With `once`, a request that
@@ -285,6 +296,7 @@ export interface Engine {
 
   /** Long operations, newest first; those that ended a while ago are forgotten. */
   listOperations(filter: OperationFilter): OperationView[];
+  node(): NodeView;
   stats(): EngineStats;
   /** What is on the machine that no record owns, and what records miss; with `repair`, the former is removed. */
   audit(repair: boolean): Promise<AuditFinding[]>;

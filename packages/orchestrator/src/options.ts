@@ -28,6 +28,10 @@ export interface OrchestratorOptions {
     maxTimeoutSeconds: number;
     /** Sandboxes that may have a VM at the same time, builds included. */
     maxRunning: number;
+    /** Guest memory that may be promised, percent of the machine's. */
+    overcommitPercent: number;
+    /** Seconds that a start waits for room; 0 = it is refused at once. */
+    queueSeconds: number;
     /** Seconds until a VM that is being restored has to be there. */
     launchTimeoutSeconds: number;
     /** Seconds until a template's ready command has to succeed. */
@@ -39,6 +43,9 @@ export interface OrchestratorOptions {
   pool: { size: number; maxIdleSeconds: number };
   /** MiB of memory that the host has to give. */
   freeMemoryMb: () => number;
+  totalMemoryMb: number;
+  /** MiB that the disk with the home has to give. */
+  freeDiskMb: () => number;
   /** Called whenever the address of a sandbox stops being valid: cut what is connected to it. */
   onRouteChange: (sandboxId: string) => void;
   /** The machine's part of the doctor's report. */

@@ -95,6 +95,7 @@ export class Orchestrator implements Engine {
       setInterval(() => {
         parts.sandboxes.sweep();
         parts.pool.sweep();
+        parts.sandboxes.admission.sweep();
       }, SWEEP_MS),
       setInterval(() => void this.#sampleAll(), METRICS_MS),
     ];
@@ -218,6 +219,7 @@ export class Orchestrator implements Engine {
 
   // ---- the whole
 
+  node: Engine['node'] = () => this.#parts.sandboxes.admission.node();
   listOperations: Engine['listOperations'] = (filter) => this.#parts.context.ledger.list(filter);
 
   stats(): EngineStats {

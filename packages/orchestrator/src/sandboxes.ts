@@ -3,6 +3,7 @@ import { due, type EndCause, isSettled } from '@aenv/lifecycle';
 import type { SavedState } from '@aenv/snapshot';
 import { AenvError, newLayerId, newSandboxId, newSecret } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
+import { Admission, type Load } from './admission.ts';
 import type { OnceKey, SandboxFilter, SandboxRoute, SandboxSettings, SandboxView } from './engine.ts';
 import { Idempotency } from './idempotency.ts';
 import type { Operation } from './ledger.ts';
@@ -38,6 +39,7 @@ export interface Captured {
 export class Sandboxes {
   readonly #context: Context;
   readonly table: SandboxTable;
+  readonly admission: Admission;
   readonly #templates: TemplateTable;
   readonly #work: SandboxWork;
   readonly #pool: WarmPool;
@@ -48,6 +50,7 @@ export class Sandboxes {
     this.#context = context;
     this.#pool = pool;
     this.#once = new Idempotency(context);
+    this.admission = new Admission(context, () => this.#load());
     this.table = new SandboxTable(context.database);
     this.#templates = templates;
     this.#work = new SandboxWork(context, this.table, slots);
@@ -90,9 +93,17 @@ export class Sandboxes {
 
   /** How many have a VM, or are about to. */
   get activeCount(): number {
-    let count = 0;
-    for (const { row } of this.#lifecycle.live.values()) if (row.phase !== 'paused') count += 1;
-    return count;
+    return this.#load().running;
+  }
+
+  #load(): Load {
+    const load = { running: 0, promisedMb: 0 };
+    for (const { row, build } of this.#lifecycle.live.values()) {
+      if (row.phase === 'paused') continue;
+      load.running += 1;
+      load.promisedMb += build.memoryMb;
+    }
+    return load;
   }
 
   get pausedCount(): number {
@@ -130,13 +141,21 @@ export class Sandboxes {
     });
   }
 
+  /** A new sandbox from `origin`, when there is room for it. */
   async createFrom(
+    origin: Origin,
+    settings: SandboxSettings,
+    of: { parentId?: string; once?: OnceKey },
+  ): Promise<SandboxView> {
+    this.#checkTimeout(settings.timeoutSeconds);
+    return this.admission.run(origin.build.memoryMb, () => this.#start(origin, settings, of));
+  }
+
+  async #start(
     origin: Origin,
     settings: SandboxSettings,
     { parentId, once }: { parentId?: string; once?: OnceKey },
   ): Promise<SandboxView> {
-    this.#checkTimeout(settings.timeoutSeconds);
-    this.#checkRoom();
     const { build } = origin;
     const now = this.#context.clock.now();
     const warm = origin.saved ? undefined : this.#pool.claim(build);
@@ -175,6 +194,12 @@ export class Sandboxes {
   /** Returns whether this call, or one that it joined, resumed the sandbox. */
   async resume(id: string, operation: 'resume' | 'connect', timeoutSeconds: number): Promise<boolean> {
     this.#checkTimeout(timeoutSeconds);
+    const { row, build } = this.#lifecycle.visible(id);
+    const connect = () => this.#connect(id, operation, timeoutSeconds);
+    return row.phase === 'paused' ? this.admission.run(build.memoryMb, connect) : connect();
+  }
+
+  async #connect(id: string, operation: 'resume' | 'connect', timeoutSeconds: number): Promise<boolean> {
     let resumed = true;
     const joined = await this.#lifecycle.perform(id, operation, (live) => {
       if (live.row.phase !== 'running') return this.#resume(live, timeoutSeconds);
@@ -186,7 +211,7 @@ export class Sandboxes {
   }
 
   async #resume(live: Live, timeoutSeconds: number): Promise<void> {
-    this.#checkRoom();
+    this.admission.check(live.build.memoryMb);
     let guestError: unknown;
     await this.#lifecycle.transition(live, RESUME, async () => {
       guestError = await this.#work.restore(live, timeoutSeconds);
@@ -289,14 +314,6 @@ export class Sandboxes {
     if (seconds <= max) return;
     throw new AenvError('bad_request', `Timeout cannot be greater than ${max} seconds (asked for ${seconds})`, {
       remedy: 'Ask for less, or raise sandbox.max_timeout in the configuration.',
-    });
-  }
-
-  #checkRoom(): void {
-    const max = this.#context.limits.maxRunning;
-    if (this.activeCount < max) return;
-    throw new AenvError('capacity_exhausted', `${max} sandboxes are running, which is the configured maximum`, {
-      remedy: 'Pause or delete one, or raise sandbox.max_running in the configuration.',
     });
   }
 

@@ -115,6 +115,23 @@ export const SETTINGS = {
     unit: 'sandboxes',
     description: 'Virtual machines that may run at the same time, template builds included. Paused ones do not count.',
   }),
+  memoryOvercommit: setting({
+    kind: integer(10, 10_000),
+    key: 'sandbox.memory_overcommit',
+    env: 'AENV_SANDBOX_MEMORY_OVERCOMMIT',
+    fallback: 400,
+    unit: 'percent',
+    description:
+      "Memory that may be promised to running sandboxes, of what the machine has. Sandboxes share their template's memory and use what they touch; starts are refused in any case while less than 512 MiB are free.",
+  }),
+  queueTimeout: setting({
+    kind: integer(0, 3600),
+    key: 'sandbox.queue_timeout',
+    env: 'AENV_SANDBOX_QUEUE_TIMEOUT',
+    fallback: 10,
+    unit: 'seconds',
+    description: 'How long a start or resume waits for room before it is refused. 0 refuses at once.',
+  }),
   slotPoolSize: setting({
     kind: integer(0, 1000),
     key: 'network.slot_pool_size',

@@ -12,6 +12,10 @@ export function serverHandlers(engine: Engine, version: string) {
     health: () => ({ status: 204, body: undefined }),
     doctor: async () => ({ status: 200, body: await engine.doctor() }),
     stats: () => ({ status: 200, body: { version, ...engine.stats() } }),
+    node: () => {
+      const { memoryMb: memoryMB, freeDiskMb: freeDiskMB, ...rest } = engine.node();
+      return { status: 200, body: { ...rest, memoryMB, freeDiskMB } };
+    },
     audit: async () => ({ status: 200, body: { findings: await engine.audit(false) } }),
     repair: async () => ({ status: 200, body: { findings: await engine.audit(true) } }),
     listOperations: ({ query }) => {

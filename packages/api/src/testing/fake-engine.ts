@@ -77,6 +77,13 @@ export function fakeEngine(clock: Clock): FakeEngine {
       pool: { ready: 2, hits: 1, misses: 1 },
       operations: { create: { succeeded: 1, failed: 0, seconds: 0.5 } },
     }),
+    node: () => ({
+      running: 1,
+      maxRunning: 2,
+      waiting: 0,
+      memoryMb: { total: 4096, free: 2048, promised: 512, limit: 8192 },
+      freeDiskMb: 1000,
+    }),
     audit: async (repair) => [{ kind: 'vm', name: 'i1-x', detail: 'runs for nobody', removed: repair }],
     listOperations: () => [
       { id: 'op1', kind: 'start', generation: 1, phase: 'starting', state: 'running', startedAt: 1, deadlineAt: 2 },

@@ -26,6 +26,10 @@ export class Harness {
   readonly root: string;
   freeMemoryMb = 16_384;
   launchTimeoutSeconds = 30;
+  freeDiskMb = 100_000;
+  totalMemoryMb = 16_384;
+  maxRunning = 100;
+  queueSeconds = 0;
   /** Sandboxes whose connections were to be cut, in order. */
   readonly cut: string[] = [];
 
@@ -52,13 +56,17 @@ export class Harness {
       defaults: { cpuCount: 1, memoryMb: 256, diskMb: 512 },
       limits: {
         maxTimeoutSeconds: 86_400,
-        maxRunning: 100,
+        maxRunning: this.maxRunning,
+        overcommitPercent: 1000,
+        queueSeconds: this.queueSeconds,
         launchTimeoutSeconds: this.launchTimeoutSeconds,
         readyTimeoutSeconds: 1,
       },
       slotPoolSize,
       pool: { size: poolSize, maxIdleSeconds: 60 },
       freeMemoryMb: () => this.freeMemoryMb,
+      totalMemoryMb: this.totalMemoryMb,
+      freeDiskMb: () => this.freeDiskMb,
       onRouteChange: (id) => this.cut.push(id),
       inspectHost: () => Promise.resolve([]),
       clock: this.clock,

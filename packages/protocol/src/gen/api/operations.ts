@@ -42,6 +42,21 @@ export const OPERATIONS = {
       }
     }
   },
+  "node": {
+    "method": "GET",
+    "path": "/node",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "lists": [],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "$ref": "aenv#/$defs/Node"
+      }
+    }
+  },
   "audit": {
     "method": "GET",
     "path": "/audit",

@@ -146,6 +146,59 @@ export const API_SCHEMAS = {
         }
       }
     },
+    "Node": {
+      "type": "object",
+      "required": [
+        "running",
+        "maxRunning",
+        "waiting",
+        "memoryMB",
+        "freeDiskMB"
+      ],
+      "properties": {
+        "running": {
+          "type": "integer",
+          "description": "Sandboxes that run or are about to"
+        },
+        "maxRunning": {
+          "type": "integer"
+        },
+        "waiting": {
+          "type": "integer",
+          "description": "Starts that wait for room"
+        },
+        "memoryMB": {
+          "type": "object",
+          "required": [
+            "total",
+            "free",
+            "promised",
+            "limit"
+          ],
+          "properties": {
+            "total": {
+              "type": "integer",
+              "description": "Of the machine"
+            },
+            "free": {
+              "type": "integer",
+              "description": "Of the machine"
+            },
+            "promised": {
+              "type": "integer",
+              "description": "To running sandboxes"
+            },
+            "limit": {
+              "type": "integer",
+              "description": "As much as may be promised"
+            }
+          }
+        },
+        "freeDiskMB": {
+          "type": "integer"
+        }
+      }
+    },
     "AuditFinding": {
       "type": "object",
       "required": [

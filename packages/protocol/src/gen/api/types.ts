@@ -51,6 +51,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/node": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the machine has to give, and what it has promised */
+        get: operations["node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -834,6 +851,24 @@ export interface components {
                 };
             };
         };
+        Node: {
+            /** @description Sandboxes that run or are about to */
+            running: number;
+            maxRunning: number;
+            /** @description Starts that wait for room */
+            waiting: number;
+            memoryMB: {
+                /** @description Of the machine */
+                total: number;
+                /** @description Of the machine */
+                free: number;
+                /** @description To running sandboxes */
+                promised: number;
+                /** @description As much as may be promised */
+                limit: number;
+            };
+            freeDiskMB: number;
+        };
         AuditFinding: {
             /** @enum {string} */
             kind: "vm" | "slot" | "sandbox_files" | "template_files" | "run_directory" | "layer" | "namespace" | "cgroup" | "missing_vm" | "missing_state" | "missing_layer";
@@ -1436,6 +1471,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stats"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
                 };
             };
             default: components["responses"]["Error"];
