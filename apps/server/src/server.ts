@@ -2,7 +2,7 @@
 import { statfsSync } from 'node:fs';
 import { cpus, freemem, totalmem } from 'node:os';
 import { createApi } from '@aenv/api';
-import type { Launcher } from '@aenv/linux';
+import { cpuMillisecondsOf, type Launcher } from '@aenv/linux';
 import { createOrchestrator, type DoctorFinding, type GuestPort, type MachineParts } from '@aenv/orchestrator';
 import { createListener } from '@aenv/proxy';
 import { homeLayout } from '@aenv/snapshot';
@@ -71,6 +71,7 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
   stack.defer(() => machine.launcher.close());
 
   let forget: (sandboxId: string) => void = () => {};
+  let quietSince: (sandboxId: string) => number | undefined = () => undefined;
   const engine = await createOrchestrator({
     home: homeLayout(config.home),
     launcher: machine.launcher,
@@ -92,6 +93,11 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
     freeMemoryMb: () => freemem() / 2 ** 20,
     totalMemoryMb: Math.floor(totalmem() / 2 ** 20),
     freeDiskMb: () => freeDisk(config.home) / 2 ** 20,
+    idle: {
+      pauseAfterSeconds: config.pauseIdleAfter,
+      quietSince: (sandboxId) => quietSince(sandboxId),
+      cpuMs: cpuMillisecondsOf,
+    },
     onRouteChange: (sandboxId) => forget(sandboxId),
     clock: systemClock,
     logger: logger.child({ part: 'orchestrator' }),
@@ -122,6 +128,7 @@ export async function startServer(config: Config, logger: Logger, openMachine: O
     logger: logger.child({ part: 'proxy' }),
   });
   forget = (sandboxId) => listener.forget(sandboxId);
+  quietSince = (sandboxId) => listener.quietSince(sandboxId);
   stack.defer(() => listener.close());
   const { port } = await listener.listen(config.listen);
   const address = { host: config.listen.host, port };

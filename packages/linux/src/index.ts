@@ -30,5 +30,6 @@ export type {
   VmLimits,
   VmProcess,
 } from './launcher-api.ts';
+export { cpuMillisecondsOf } from './processes.ts';
 export type { EnsureOptions } from './start-launcher.ts';
 export { runTool, type ToolOptions, type ToolResult } from './tool.ts';

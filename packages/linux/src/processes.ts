@@ -7,20 +7,33 @@ export interface ProcessIdentity {
   startTicks: number;
 }
 
+/** What the kernel counts processor time in, milliseconds: USER_HZ is 100 on every architecture that we know. */
+const MS_PER_TICK = 10;
+
 /** Start time of a living process; undefined when there is none or only its zombie is left. */
 export function startTicksOf(pid: number): number | undefined {
-  let stat: string;
+  const fields = statFields(pid);
+  const state = fields?.[0];
+  if (!fields || state === 'Z' || state === 'X') return undefined;
+  const ticks = Number(fields[19]);
+  return Number.isSafeInteger(ticks) ? ticks : undefined;
+}
+
+/** Processor time that the process has used, milliseconds; 0 when it is gone. */
+export function cpuMillisecondsOf(pid: number): number {
+  const fields = statFields(pid);
+  return fields ? (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK : 0;
+}
+
+/** The fields of /proc/PID/stat from the third (the state) on; undefined when there is no such process. */
+function statFields(pid: number): string[] | undefined {
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The command name (field 2) is in parentheses and may hold spaces and parentheses itself.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return undefined;
   }
-  // The command name (field 2) is in parentheses and may hold spaces and parentheses itself.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const state = fields[0];
-  if (state === 'Z' || state === 'X') return undefined;
-  const ticks = Number(fields[19]);
-  return Number.isSafeInteger(ticks) ? ticks : undefined;
 }
 
 export function isAlive({ pid, startTicks }: ProcessIdentity): boolean {

@@ -46,6 +46,14 @@ export interface OrchestratorOptions {
   totalMemoryMb: number;
   /** MiB that the disk with the home has to give. */
   freeDiskMb: () => number;
+  idle: {
+    /** Seconds without use after which a sandbox is paused that a request wakes again; 0 = never. */
+    pauseAfterSeconds: number;
+    /** End of the last traffic, milliseconds since the epoch (0 = none yet); undefined while there is some. */
+    quietSince: (sandboxId: string) => number | undefined;
+    /** Processor time of a process, milliseconds. */
+    cpuMs: (pid: number) => number;
+  };
   /** Called whenever the address of a sandbox stops being valid: cut what is connected to it. */
   onRouteChange: (sandboxId: string) => void;
   /** The machine's part of the doctor's report. */

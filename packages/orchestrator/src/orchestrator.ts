@@ -20,6 +20,7 @@ import type {
   SnapshotFilter,
   SnapshotView,
 } from './engine.ts';
+import { IdleWatch } from './idle-watch.ts';
 import { LayerTable } from './layer-table.ts';
 import { Ledger } from './ledger.ts';
 import { MetricsHistory } from './metrics-history.ts';
@@ -91,11 +92,13 @@ export class Orchestrator implements Engine {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#metrics = new MetricsHistory(parts.context);
+    const idle = new IdleWatch(parts.context, parts.sandboxes);
     this.#timers = [
       setInterval(() => {
         parts.sandboxes.sweep();
         parts.pool.sweep();
         parts.sandboxes.admission.sweep();
+        idle.sweep();
       }, SWEEP_MS),
       setInterval(() => void this.#sampleAll(), METRICS_MS),
     ];

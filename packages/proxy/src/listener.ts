@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer, type Socket } from 'node:net';
 import { AenvError, isSystemError, type Logger } from '@aenv/std';
+import { Activity } from './activity.ts';
 import { invalid } from './answers.ts';
 import { type Classified, classify, type RequestHeaders } from './classify.ts';
 import { Forwarder, refuse, refuseSocket } from './forward.ts';
@@ -28,6 +29,8 @@ export interface Listener {
   listen(address: { host: string; port: number }): Promise<{ port: number }>;
   /** Cuts what is connected to a sandbox whose address is no longer valid. */
   forget(sandboxId: string): void;
+  /** End of the last traffic to a sandbox, milliseconds since the epoch (0 = none); undefined while there is some. */
+  quietSince(sandboxId: string): number | undefined;
   close(): Promise<void>;
 }
 
@@ -40,6 +43,7 @@ const HTTP2_PREFACE = Buffer.from('PRI');
 export function createListener({ routes, control, isApiKey, domains, logger }: ListenerOptions): Listener {
   const gate = new Gate({ routes, isApiKey });
   const forwarder = new Forwarder(gate);
+  const activity = new Activity();
   const sockets = new Set<Socket>();
 
   const classified = (request: IncomingMessage): Classified => {
@@ -53,6 +57,7 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
     response: ServerResponse,
     { target }: Extract<Classified, { kind: 'sandbox' }>,
   ) {
+    activity.begin(target.sandboxId, response);
     const passage = await gate.pass(target, request.headers as RequestHeaders);
     if (passage.kind === 'refused') refuse(response, passage.refusal);
     else forwarder.forward(target, passage.address, request, response);
@@ -73,6 +78,7 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
     socket.on('error', () => socket.destroy());
     const kind = classified(request);
     if (kind.kind !== 'sandbox') return refuseSocket(socket, invalid('nothing here can be upgraded'));
+    activity.begin(kind.target.sandboxId, socket);
     const passage = await gate.pass(kind.target, request.headers);
     if (passage.kind === 'refused') return refuseSocket(socket, passage.refusal);
     forwarder.tunnel(kind.target, passage.address, request, socket, head);
@@ -114,7 +120,11 @@ export function createListener({ routes, control, isApiKey, domains, logger }: L
       }
       return { port: (server.address() as { port: number }).port };
     },
-    forget: (sandboxId) => forwarder.forget(sandboxId),
+    forget: (sandboxId) => {
+      forwarder.forget(sandboxId);
+      activity.forget(sandboxId);
+    },
+    quietSince: (sandboxId) => activity.quietSince(sandboxId),
     close: async () => {
       const closed = server.listening ? once(server, 'close') : undefined;
       server.close();

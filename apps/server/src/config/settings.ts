@@ -107,6 +107,15 @@ export const SETTINGS = {
     unit: 'seconds',
     description: 'Timeout of a paused sandbox that a request to one of its ports has woken (auto-resume).',
   }),
+  pauseIdleAfter: setting({
+    kind: integer(0, 31_536_000),
+    key: 'sandbox.pause_idle_after',
+    env: 'AENV_SANDBOX_PAUSE_IDLE_AFTER',
+    fallback: 0,
+    unit: 'seconds',
+    description:
+      'A sandbox with auto-resume is paused when nothing has gone through its ports for this long and its processor is quiet. 0 never pauses for that.',
+  }),
   maxRunning: setting({
     kind: integer(1, 10_000),
     key: 'sandbox.max_running',

@@ -26,6 +26,10 @@ export class Harness {
   readonly root: string;
   freeMemoryMb = 16_384;
   launchTimeoutSeconds = 30;
+  pauseIdleSeconds = 0;
+  /** When traffic to a sandbox ended; undefined: there is some. */
+  readonly quiet = new Map<string, number | undefined>();
+  readonly cpuMs = new Map<number, number>();
   freeDiskMb = 100_000;
   totalMemoryMb = 16_384;
   maxRunning = 100;
@@ -67,6 +71,11 @@ export class Harness {
       freeMemoryMb: () => this.freeMemoryMb,
       totalMemoryMb: this.totalMemoryMb,
       freeDiskMb: () => this.freeDiskMb,
+      idle: {
+        pauseAfterSeconds: this.pauseIdleSeconds,
+        quietSince: (id) => (this.quiet.has(id) ? this.quiet.get(id) : 0),
+        cpuMs: (pid) => this.cpuMs.get(pid) ?? 0,
+      },
       onRouteChange: (id) => this.cut.push(id),
       inspectHost: () => Promise.resolve([]),
       clock: this.clock,
