@@ -31,6 +31,8 @@ const idArgument = () => new Argument('<id>', 'sandbox, as `aenv list` shows it'
 const templateArgument = () => new Argument('<template>', 'id or name of the template');
 const timeoutOption = () =>
   new Option('--timeout <seconds>', 'life of the sandbox from now').argParser(seconds).default(DEFAULT_TIMEOUT_SECONDS);
+const olderOption = () =>
+  new Option('--allow-older', 'an older snapshot will do when the newest of this name is not ready');
 const userOption = () => new Option('-u, --user <name>', 'user in the sandbox (default: the template’s)');
 const outputOption = () =>
   new Option('-o, --output <format>', 'table or json (default: table on a terminal, else json)').choices([
@@ -129,6 +131,7 @@ function addRunCommands(program: Command): void {
     .option('-d, --detach', 'open no shell: print the id')
     .option('--cold', 'start straight from an image')
     .option('--secure', 'the sandbox asks for its access token')
+    .addOption(olderOption())
     .addOption(timeoutOption());
   withOutput(withOptions(start, ...sizeOptions()))
     .addHelpText('after', '\n--cpu, --memory and --disk go with --cold: a template brings its own.')
@@ -184,12 +187,19 @@ function addSnapshotCommands(program: Command): void {
       .addOption(new Option('-n, --count <count>', 'how many').argParser(wholeNumber(1, 100)).default(1))
       .addOption(timeoutOption()),
   ).action(async (id, options) => (await import('./commands/snapshot.ts')).fork(id, options));
+  withOutput(
+    program
+      .command('tree')
+      .description('Show who came from whom: templates, sandboxes, snapshots, forks')
+      .argument('<id>', 'sandbox (also one that has ended) or snapshot'),
+  ).action(async (id, options) => (await import('./commands/tree.ts')).tree(id, options));
   program
     .command('rollback')
     .description('Put the state of a snapshot in the place of a sandbox’s')
     .addArgument(idArgument())
     .argument('<snapshot>', 'id or name of the snapshot')
-    .action(async (id, snapshot) => (await import('./commands/snapshot.ts')).rollback(id, snapshot));
+    .addOption(olderOption())
+    .action(async (id, snapshot, options) => (await import('./commands/snapshot.ts')).rollback(id, snapshot, options));
 }
 
 function addSandboxCommands(program: Command): void {

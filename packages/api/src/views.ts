@@ -1,6 +1,7 @@
 /** From the engine's plain data to the shapes of the contract. */
 import type {
   BuildView,
+  LineageNode,
   LogEntry,
   OperationView,
   SandboxMetric,
@@ -63,6 +64,7 @@ export function snapshot(view: SnapshotView): Schema<'Snapshot'> {
     names: view.names,
     sandboxID: view.sandboxId,
     state: view.state,
+    durable: view.durable,
     ...(view.reason === undefined ? {} : { reason: view.reason }),
     createdAt: time(view.createdAt),
     cpuCount: view.cpuCount,
@@ -184,5 +186,14 @@ export function operation(view: OperationView): Schema<'Operation'> {
     deadlineAt: time(view.deadlineAt),
     ...(view.endedAt === undefined ? {} : { endedAt: time(view.endedAt) }),
     ...(view.error === undefined ? {} : { error: errorBody(AenvError.fromJSON(view.error)) }),
+  };
+}
+
+export function lineageNode({ parentId, uniqueMb, ...view }: LineageNode): Schema<'LineageNode'> {
+  return {
+    ...view,
+    createdAt: time(view.createdAt),
+    ...(parentId === undefined ? {} : { parentID: parentId }),
+    uniqueMB: uniqueMb,
   };
 }

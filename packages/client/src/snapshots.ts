@@ -5,6 +5,7 @@ import { type Connection, LISTS, unwrap, unwrapWithHeaders } from './transport.t
 
 export type Snapshot = Schema<'Snapshot'>;
 export type SnapshotState = Schema<'SnapshotState'>;
+export type LineageNode = Schema<'LineageNode'>;
 export type ForkResult = Schema<'ForkResult'>;
 
 export interface SnapshotQuery {
@@ -25,8 +26,10 @@ export interface AenvSnapshots {
   delete(idOrName: string): Promise<void>;
   /** `count` new sandboxes with the state of a running one, in order; each started or failed by itself. */
   fork(sandboxID: string, count: number, timeoutSeconds: number): Promise<ForkResult[]>;
+  /** The family of a sandbox or snapshot, parents before their children. */
+  lineage(id: string): Promise<LineageNode[]>;
   /** Puts the snapshot's state in the place of a running sandbox's. `restore_failed`: it runs on as it was. */
-  rollback(sandboxID: string, snapshotID: string): Promise<Sandbox>;
+  rollback(sandboxID: string, snapshotID: string, options?: { allowOlder?: boolean }): Promise<Sandbox>;
 }
 
 export function aenvSnapshots({ api }: Connection): AenvSnapshots {
@@ -48,7 +51,8 @@ export function aenvSnapshots({ api }: Connection): AenvSnapshots {
       void (await unwrap(api.DELETE('/templates/{templateID}', { params: { path: { templateID } } }))),
     fork: (id, count, timeout) =>
       unwrap(api.POST('/sandboxes/{sandboxID}/fork', { params: at(id), body: { count, timeout } })),
-    rollback: (id, snapshotID) =>
-      unwrap(api.POST('/sandboxes/{sandboxID}/rollback', { params: at(id), body: { snapshotID } })),
+    lineage: (id) => unwrap(api.GET('/lineage/{id}', { params: { path: { id } } })),
+    rollback: (id, snapshotID, { allowOlder } = {}) =>
+      unwrap(api.POST('/sandboxes/{sandboxID}/rollback', { params: at(id), body: { snapshotID, allowOlder } })),
   };
 }

@@ -67,8 +67,9 @@ const MIGRATIONS = [
     run_json TEXT,
     -- Disk layers over the build's disk, bottom first; the last one takes the guest's writes.
     layers_json TEXT NOT NULL,
-    -- The sandbox that it was forked from.
-    parent_id TEXT
+    -- The sandbox that it was forked from, and the build that it was started from.
+    parent_id TEXT,
+    origin_id TEXT NOT NULL
   ) STRICT;
   CREATE INDEX sandboxes_by_build ON sandboxes (build_id);
 
@@ -115,7 +116,9 @@ const MIGRATIONS = [
     seq INTEGER PRIMARY KEY,
     sandbox_id TEXT NOT NULL UNIQUE,
     at INTEGER NOT NULL,
-    cause TEXT NOT NULL
+    cause TEXT NOT NULL,
+    -- The sandbox or build that it came from.
+    parent_id TEXT
   ) STRICT;
   `,
 ];

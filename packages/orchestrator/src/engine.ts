@@ -45,6 +45,8 @@ export interface SandboxSettings {
 export interface CreateSandbox extends SandboxSettings {
   /** Template id, name, or `name:tag`. */
   template: string;
+  /** Of a snapshot, an older one will do when the newest under this name is not ready. */
+  allowOlder?: boolean;
 }
 
 /** Names a request, so that it can be sent again without being carried out again. */
@@ -166,6 +168,8 @@ export interface SnapshotView {
   cpuCount: number;
   memoryMb: number;
   diskSizeMb: number;
+  /** Whether it would survive the loss of power. */
+  durable: boolean;
   /** Why it failed. */
   reason?: string;
 }
@@ -235,6 +239,20 @@ export interface NodeView {
   freeDiskMb: number;
 }
 
+/** A template, snapshot or sandbox in the graph of who came from whom. */
+export interface LineageNode {
+  /** Of a sandbox, or of a build. */
+  id: string;
+  kind: 'template' | 'snapshot' | 'sandbox';
+  name: string;
+  state: string;
+  /** For a sandbox that has ended, its end. */
+  createdAt: number;
+  parentId?: string;
+  /** On the disk, used by nobody else. */
+  uniqueMb: number;
+}
+
 export interface Engine {
   /**
    * `template_not_found`, `conflict` (not built), `capacity_exhausted`, `sandbox_start_failed`. With `once`, a request that
@@ -279,7 +297,7 @@ export interface Engine {
    * Puts a snapshot's state in the place of a running sandbox's, under the same id. `template_not_found`, `conflict` (no
    * snapshot, or not ready), `restore_failed` (then the sandbox runs on as it was).
    */
-  rollbackSandbox(id: string, snapshot: string): Promise<SandboxView>;
+  rollbackSandbox(id: string, snapshot: string, allowOlder: boolean): Promise<SandboxView>;
 
   /** Registers a template with a build in state `waiting`. */
   createTemplate(request: NewTemplate): TemplateView;
@@ -296,6 +314,8 @@ export interface Engine {
 
   /** Long operations, newest first; those that ended a while ago are forgotten. */
   listOperations(filter: OperationFilter): OperationView[];
+  /** The family of a sandbox or snapshot, parents before their children. `sandbox_not_found`. */
+  lineage(idOrName: string): Promise<LineageNode[]>;
   node(): NodeView;
   stats(): EngineStats;
   /** What is on the machine that no record owns, and what records miss; with `repair`, the former is removed. */

@@ -28,7 +28,7 @@ async function life(harness: Harness, orchestrator: Orchestrator, progress: Prog
   const snapshot = await orchestrator.createSnapshot(id);
   const copies = await orchestrator.forkSandbox(id, { count: 1, timeoutSeconds: 300 });
   for (const copy of copies) if ('error' in copy) throw copy.error;
-  await orchestrator.rollbackSandbox(id, snapshot.id);
+  await orchestrator.rollbackSandbox(id, snapshot.id, false);
   await orchestrator.pauseSandbox(id);
   await orchestrator.resumeSandbox(id, 300);
   progress.killing = true;

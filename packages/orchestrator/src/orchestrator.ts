@@ -23,6 +23,7 @@ import type {
 import { IdleWatch } from './idle-watch.ts';
 import { LayerTable } from './layer-table.ts';
 import { Ledger } from './ledger.ts';
+import { lineage } from './lineage.ts';
 import { MetricsHistory } from './metrics-history.ts';
 import { OperationStats } from './operation-stats.ts';
 import type { Context, OrchestratorOptions } from './options.ts';
@@ -114,13 +115,13 @@ export class Orchestrator implements Engine {
 
   createSandbox(request: CreateSandbox, once?: OnceKey): Promise<SandboxView> {
     return this.#operation('create', async () => {
-      const { build } = this.#parts.templates.resolve(request.template);
+      const { build } = this.#parts.templates.resolveNewest(request.template, request.allowOlder ?? false);
       if (build.status !== 'ready') {
         throw new AenvError('conflict', `template '${request.template}' is not ready: its build is ${build.status}`, {
           remedy: 'Wait for the build, or look at its logs.',
         });
       }
-      const { template: _, ...settings } = request;
+      const { template: _, allowOlder: __, ...settings } = request;
       return this.#parts.sandboxes.create(build, settings, once);
     });
   }
@@ -175,9 +176,9 @@ export class Orchestrator implements Engine {
     return this.#operation('fork', () => this.#parts.snapshots.fork(id, count, timeoutSeconds));
   }
 
-  rollbackSandbox(id: string, snapshot: string): Promise<SandboxView> {
+  rollbackSandbox(id: string, snapshot: string, allowOlder: boolean): Promise<SandboxView> {
     return this.#operation('rollback', async () => {
-      await this.#parts.sandboxes.rollback(id, this.#parts.snapshots.find(snapshot));
+      await this.#parts.sandboxes.rollback(id, this.#parts.snapshots.find(snapshot, allowOlder));
       return this.getSandbox(id);
     });
   }
@@ -222,6 +223,11 @@ export class Orchestrator implements Engine {
 
   // ---- the whole
 
+  lineage: Engine['lineage'] = async (idOrName) => {
+    const { sandboxes, templates } = this.#parts;
+    const isSandbox = sandboxes.ids().includes(idOrName) || sandboxes.table.ended(idOrName) !== undefined;
+    return lineage(this.#parts, isSandbox ? idOrName : templates.resolve(idOrName).build.id);
+  };
   node: Engine['node'] = () => this.#parts.sandboxes.admission.node();
   listOperations: Engine['listOperations'] = (filter) => this.#parts.context.ledger.list(filter);
 

@@ -28,6 +28,8 @@ export interface SandboxRow {
   layers: string[];
   /** The sandbox that it was forked from. */
   parentId?: string;
+  /** The build that it was started from; a rollback changes `buildId`, not this. */
+  originId: string;
 }
 
 /** The layer that takes the guest's writes. */
@@ -38,8 +40,11 @@ export function topOf({ layers }: Pick<SandboxRow, 'layers'>): string {
 }
 
 export interface EndedSandbox {
+  id: string;
   at: number;
   cause: EndCause;
+  /** The sandbox or build that it came from. */
+  parentId?: string;
 }
 
 /** How many ends are remembered. */
@@ -59,6 +64,7 @@ interface RawRow {
   run_json: string | null;
   layers_json: string;
   parent_id: string | null;
+  origin_id: string;
 }
 
 function fromRaw(raw: RawRow): SandboxRow {
@@ -74,7 +80,19 @@ function fromRaw(raw: RawRow): SandboxRow {
     ...(raw.run_json === null ? {} : { run: JSON.parse(raw.run_json) as Run }),
     layers: JSON.parse(raw.layers_json) as string[],
     ...(raw.parent_id === null ? {} : { parentId: raw.parent_id }),
+    originId: raw.origin_id,
   };
+}
+
+interface RawEnded {
+  sandbox_id: string;
+  at: number;
+  cause: EndCause;
+  parent_id: string | null;
+}
+
+function fromRawEnded({ sandbox_id: id, at, cause, parent_id }: RawEnded): EndedSandbox {
+  return { id, at, cause, ...(parent_id === null ? {} : { parentId: parent_id }) };
 }
 
 export class SandboxTable {
@@ -87,8 +105,8 @@ export class SandboxTable {
     this.#database = database;
     this.#put = database.prepare(`
       INSERT INTO sandboxes (id, template_id, build_id, phase, started_at, end_at, settings_json, token, run_json,
-        layers_json, parent_id)
-      VALUES (:id, :template, :build, :phase, :started, :end, :settings, :token, :run, :layers, :parent)
+        layers_json, parent_id, origin_id)
+      VALUES (:id, :template, :build, :phase, :started, :end, :settings, :token, :run, :layers, :parent, :origin)
       ON CONFLICT (id) DO UPDATE SET build_id = excluded.build_id, layers_json = excluded.layers_json, phase = excluded.phase, started_at = excluded.started_at, end_at = excluded.end_at,
         settings_json = excluded.settings_json, run_json = excluded.run_json`);
     this.#addLog = database.prepare('INSERT INTO sandbox_logs (sandbox_id, entry_json) VALUES (?, ?)');
@@ -115,26 +133,33 @@ export class SandboxTable {
       run: row.run ? JSON.stringify(row.run) : null,
       layers: JSON.stringify(row.layers),
       parent: row.parentId ?? null,
+      origin: row.originId,
     });
   }
 
   /** Removes the row and its logs, and remembers when and why. */
   end(id: string, at: number, cause: EndCause): void {
     transaction(this.#database, () => {
+      this.#database
+        .prepare(
+          `INSERT OR REPLACE INTO ended (sandbox_id, at, cause, parent_id)
+           VALUES (?1, ?2, ?3, (SELECT coalesce(parent_id, origin_id) FROM sandboxes WHERE id = ?1))`,
+        )
+        .run(id, at, cause);
       this.#database.prepare('DELETE FROM sandboxes WHERE id = ?').run(id);
       this.#database.prepare('DELETE FROM sandbox_logs WHERE sandbox_id = ?').run(id);
       this.#database.prepare('DELETE FROM layers WHERE holder = ?').run(id);
-      this.#database
-        .prepare('INSERT OR REPLACE INTO ended (sandbox_id, at, cause) VALUES (?, ?, ?)')
-        .run(id, at, cause);
       this.#database.prepare(`DELETE FROM ended WHERE seq <= (SELECT max(seq) FROM ended) - ${ENDED_KEPT}`).run();
     });
   }
 
   ended(id: string): EndedSandbox | undefined {
-    return this.#database.prepare('SELECT at, cause FROM ended WHERE sandbox_id = ?').get(id) as
-      | EndedSandbox
-      | undefined;
+    const raw = this.#database.prepare('SELECT * FROM ended WHERE sandbox_id = ?').get(id);
+    return raw && fromRawEnded(raw as unknown as RawEnded);
+  }
+
+  allEnded(): EndedSandbox[] {
+    return (this.#database.prepare('SELECT * FROM ended').all() as unknown as RawEnded[]).map(fromRawEnded);
   }
 
   log(id: string, entry: LogEntry): void {

@@ -165,6 +165,7 @@ export class Sandboxes {
         id: warm?.sandboxId ?? newSandboxId(),
         templateId: build.templateId,
         buildId: build.id,
+        originId: build.id,
         phase: 'starting',
         startedAt: now,
         endAt: now + settings.timeoutSeconds * 1000,

@@ -133,6 +133,70 @@ describe('forks', () => {
   });
 });
 
+describe('a snapshot that failed', () => {
+  test('is never replaced by an older one in silence', async () => {
+    const { harness, orchestrator, id, vmOf } = await running();
+    await using _ = harness;
+    vmOf(id).value = 1;
+    assert.equal((await orchestrator.createSnapshot(id, 'work')).durable, true);
+    vmOf(id).value = 2;
+    harness.host.failSaves = true;
+    await assert.rejects(orchestrator.createSnapshot(id, 'work'), codeOf('snapshot_failed'));
+    harness.host.failSaves = false;
+    const request = { ...SETTINGS, template: 'work' };
+    await assert.rejects(orchestrator.createSandbox(request), /newest snapshot 'work' failed: no space.* older/);
+    await assert.rejects(orchestrator.rollbackSandbox(id, 'work', false), codeOf('conflict'));
+    const older = await orchestrator.createSandbox({ ...request, allowOlder: true });
+    assert.equal(vmOf(older.id).value, 1);
+    await orchestrator.rollbackSandbox(id, 'work', true);
+    assert.equal(vmOf(id).value, 1);
+    assert.deepEqual(
+      orchestrator.listSnapshots({ states: ['failed', 'ready'] }).map(({ state, durable }) => [state, durable]),
+      [
+        ['failed', false],
+        ['ready', true],
+      ],
+    );
+    await orchestrator.createSnapshot(id, 'work');
+    await orchestrator.createSandbox(request);
+    await orchestrator.close();
+  });
+});
+
+describe('lineage', () => {
+  test('shows who came from whom, the dead included, and what only one of them has', async () => {
+    const { harness, orchestrator, id } = await running();
+    await using _ = harness;
+    const snapshot = await orchestrator.createSnapshot(id, 'work');
+    const [fork] = await orchestrator.forkSandbox(id, { count: 1, timeoutSeconds: 60 });
+    const forkId = fork && 'sandbox' in fork ? fork.sandbox.id : '';
+    const child = await orchestrator.createSandbox({ ...SETTINGS, template: 'work' });
+    await orchestrator.createSandbox({ ...SETTINGS, template: 'base' });
+    await orchestrator.killSandbox(id);
+    const nodes = await orchestrator.lineage(child.id);
+    const names = new Map(nodes.map((node) => [node.id, node.name]));
+    assert.deepEqual(
+      nodes.map(({ kind, name, parentId }) => [kind, name, names.get(parentId ?? '')]),
+      [
+        ['template', 'base:default', undefined],
+        ['sandbox', id, 'base:default'],
+        ...nodes.slice(2).map(({ kind, name }) => [kind, name, name === child.id ? 'work:default' : id]),
+      ],
+    );
+    assert.deepEqual(
+      nodes
+        .slice(2)
+        .map(({ name }) => name)
+        .sort(),
+      ['work:default', forkId, child.id].sort(),
+    );
+    assert.equal(nodes[1]?.state, 'ended (killed)');
+    assert.deepEqual(await orchestrator.lineage(snapshot.id), nodes);
+    await assert.rejects(orchestrator.lineage('i0'), codeOf('template_not_found'));
+    await orchestrator.close();
+  });
+});
+
 describe('rollbacks', () => {
   test('the sandbox is again what it was, under the same id', async () => {
     const { harness, orchestrator, id, vmOf } = await running();
@@ -141,15 +205,15 @@ describe('rollbacks', () => {
     const snapshot = await orchestrator.createSnapshot(id);
     vmOf(id).value = 2;
     harness.cut.splice(0);
-    assert.equal((await orchestrator.rollbackSandbox(id, snapshot.id)).id, id);
+    assert.equal((await orchestrator.rollbackSandbox(id, snapshot.id, false)).id, id);
     assert.equal(vmOf(id).value, 1);
     assert.deepEqual(harness.cut, [id], 'connections to what was there are cut');
     assert.equal(harness.host.vms.size, 1);
     await orchestrator.pauseSandbox(id);
     await orchestrator.resumeSandbox(id, 60);
     assert.equal(vmOf(id).value, 1);
-    await assert.rejects(orchestrator.rollbackSandbox(id, 'base'), codeOf('conflict'));
-    await assert.rejects(orchestrator.rollbackSandbox(id, 'nothing'), codeOf('template_not_found'));
+    await assert.rejects(orchestrator.rollbackSandbox(id, 'base', false), codeOf('conflict'));
+    await assert.rejects(orchestrator.rollbackSandbox(id, 'nothing', false), codeOf('template_not_found'));
     await orchestrator.killSandbox(id);
     await orchestrator.deleteTemplate(snapshot.id);
     await harness.assertNothingLeft();

@@ -49,8 +49,8 @@ export class Snapshots {
   }
 
   /** The ready snapshot that `id` names; `template_not_found`, or `conflict` when it is not ready. */
-  find(id: string): BuildRow {
-    const { build } = this.#templates.resolve(id);
+  find(id: string, allowOlder: boolean): BuildRow {
+    const { build } = this.#templates.resolveNewest(id, allowOlder);
     if (build.sourceSandboxId === undefined) {
       throw new AenvError('conflict', `'${id}' is a template, not a snapshot of a sandbox`);
     }
@@ -188,6 +188,8 @@ export class Snapshots {
       templateId: build.templateId,
       sandboxId: build.sourceSandboxId ?? '',
       state: build.status === 'ready' ? 'ready' : build.status === 'error' ? 'failed' : 'creating',
+      // A snapshot is ready when its files are on the disk, not before.
+      durable: build.status === 'ready',
       createdAt: build.createdAt,
       cpuCount: build.cpuCount,
       memoryMb: build.memoryMb,

@@ -210,6 +210,22 @@ export class TemplateTable {
     return { templateId, build: fromRawBuild(raw as unknown as RawBuild) };
   }
 
+  /**
+   * The snapshot or template that a start from `text` means. A snapshot whose newest attempt under this tag is not ready is
+   * refused (`conflict`): an older state is nothing to hand out silently. `allowOlder` says that it is welcome.
+   */
+  resolveNewest(text: string, allowOlder: boolean): { templateId: string; build: BuildRow } {
+    const found = this.resolve(text);
+    const [, tag = DEFAULT_TAG] = text.trim().toLowerCase().split(':', 2);
+    const newest = this.buildsOf(found.templateId).find(({ tags }) => tags.includes(tag));
+    if (allowOlder || newest?.sourceSandboxId === undefined || newest.id === found.build.id) return found;
+    const why = newest.reason ? `: ${newest.reason.message}` : '';
+    const state = newest.status === 'error' ? 'failed' : 'is not ready yet';
+    throw new AenvError('conflict', `the newest snapshot '${text}' ${state}${why}; what is there is older`, {
+      remedy: 'Take it again, wait for it, or ask for the older one with allowOlder (--allow-older).',
+    });
+  }
+
   view(templateId: string): TemplateView {
     const raw = this.#database.prepare('SELECT * FROM templates WHERE id = ?').get(templateId) as
       | RawTemplate

@@ -50,7 +50,9 @@ export async function fork(
   if (failed.length > 0) throw new ExitCode(1);
 }
 
-export async function rollback(id: string, snapshot: string): Promise<void> {
-  await withClient((client) => withStatus(`rolling back ${id}`, () => client.snapshots.rollback(id, snapshot)));
+export async function rollback(id: string, snapshot: string, options: { allowOlder?: boolean }): Promise<void> {
+  await withClient((client) =>
+    withStatus(`rolling back ${id}`, () => client.snapshots.rollback(id, snapshot, options)),
+  );
   process.stdout.write(`${id} is ${snapshot} again\n`);
 }

@@ -18,6 +18,7 @@ export interface StartOptions {
   detach?: boolean;
   cold?: boolean;
   secure?: boolean;
+  allowOlder?: boolean;
   timeout: number;
   cpu?: number;
   memory?: number;
@@ -26,7 +27,7 @@ export interface StartOptions {
 }
 
 function create(client: AenvClient, target: string, options: StartOptions): Promise<Sandbox> {
-  const { timeout, secure = false, cpu: cpuCount, memory: memoryMB, disk: diskSizeMB } = options;
+  const { timeout, secure = false, allowOlder, cpu: cpuCount, memory: memoryMB, disk: diskSizeMB } = options;
   if (options.cold) {
     return client.sandboxes.createCold({ image: target, timeout, secure, cpuCount, memoryMB, diskSizeMB });
   }
@@ -35,7 +36,7 @@ function create(client: AenvClient, target: string, options: StartOptions): Prom
       remedy: `A template brings its own sizes; set them when you build it: aenv pull IMAGE --cpu … --memory …`,
     });
   }
-  return client.sandboxes.create({ templateID: target, timeout, secure });
+  return client.sandboxes.create({ templateID: target, timeout, secure, allowOlder });
 }
 
 /** Opens a shell and keeps the sandbox alive meanwhile; throws the shell's exit code when it is not 0. */

@@ -1,5 +1,5 @@
 /** Sandboxes: start, list, look at, pause, resume, prolong, kill, measure. */
-import type { CreateCold, Engine, SandboxMetric, SandboxSettings } from '@aenv/orchestrator';
+import type { CreateCold, CreateSandbox, Engine, SandboxMetric, SandboxSettings } from '@aenv/orchestrator';
 import type { Schema } from '@aenv/protocol';
 import { AenvError } from '@aenv/std';
 import type { Handlers } from '../binder.ts';
@@ -28,6 +28,14 @@ function settings(body: SandboxRequest, defaultTimeout: number, secure: boolean)
     allowInternetAccess: body.allow_internet_access ?? true,
     metadata: body.metadata ?? {},
     envVars: body.envVars ?? {},
+  };
+}
+
+function fromTemplate(body: Schema<'NewSandbox'> | Schema<'NewSandboxV2'>, given: SandboxSettings): CreateSandbox {
+  return {
+    ...given,
+    template: templateName(body.templateID),
+    ...(body.allowOlder === undefined ? {} : { allowOlder: body.allowOlder }),
   };
 }
 
@@ -101,11 +109,11 @@ function list(engine: Engine, query: ListQuery) {
 export function sandboxHandlers(engine: Engine, domain: string | null) {
   return {
     createSandbox: async ({ body, once }) => {
-      const request = { ...settings(body, TIMEOUT_V1, body.secure ?? false), template: templateName(body.templateID) };
+      const request = fromTemplate(body, settings(body, TIMEOUT_V1, body.secure ?? false));
       return { status: 201, body: views.sandbox(await engine.createSandbox(request, once), domain) };
     },
     createSandboxV2: async ({ body, once }) => {
-      const request = { ...settings(body, TIMEOUT_V2, true), template: templateName(body.templateID) };
+      const request = fromTemplate(body, settings(body, TIMEOUT_V2, true));
       return { status: 201, body: views.sandbox(await engine.createSandbox(request, once), domain) };
     },
     createColdSandbox: async ({ body, once }) => ({

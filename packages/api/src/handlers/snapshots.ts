@@ -34,8 +34,16 @@ export function snapshotHandlers(engine: Engine, domain: string | null) {
       const results = await engine.forkSandbox(sandboxId(params.sandboxID), request);
       return { status: 201, body: results.map((result) => forkResult(result, domain)) };
     },
+    getLineage: async ({ params }) => {
+      const nodes = await engine.lineage(templateName(params.id));
+      return { status: 200, body: nodes.map(views.lineageNode) };
+    },
     rollbackSandbox: async ({ params, body }) => {
-      const view = await engine.rollbackSandbox(sandboxId(params.sandboxID), templateName(body.snapshotID));
+      const view = await engine.rollbackSandbox(
+        sandboxId(params.sandboxID),
+        templateName(body.snapshotID),
+        body.allowOlder ?? false,
+      );
       return { status: 200, body: views.sandbox(view, domain) };
     },
   } satisfies Partial<Handlers>;

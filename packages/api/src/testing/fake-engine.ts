@@ -77,6 +77,9 @@ export function fakeEngine(clock: Clock): FakeEngine {
       pool: { ready: 2, hits: 1, misses: 1 },
       operations: { create: { succeeded: 1, failed: 0, seconds: 0.5 } },
     }),
+    lineage: async (id) => [
+      { id, kind: 'sandbox', name: id, state: 'running', createdAt: clock.now(), parentId: 'b1', uniqueMb: 3 },
+    ],
     node: () => ({
       running: 1,
       maxRunning: 2,

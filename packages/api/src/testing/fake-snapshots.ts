@@ -21,6 +21,7 @@ export class FakeSnapshots {
       templateId,
       sandboxId,
       state: 'ready',
+      durable: true,
       createdAt: this.#sandboxes.clock.now(),
       cpuCount,
       memoryMb,

@@ -31,6 +31,7 @@ export class FakeHost {
   /** Commands that guests were asked to run, and what they answer. */
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
+  failSaves = false;
   /** Restores wait for it. */
   restoring: PromiseWithResolvers<void> | undefined;
   /** How often something has run on each disk. */
@@ -215,6 +216,7 @@ export class Connection {
       savePause: (stateFile, memoryDiff) =>
         this.#call(async () => {
           alive();
+          if (this.#host.failSaves) throw new AenvError('snapshot_failed', 'no space for it');
           // The disk may be sealed at the same time.
           const { diskFile } = vm.record;
           await writeFile(memoryDiff, '');

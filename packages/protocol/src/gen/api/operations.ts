@@ -1180,6 +1180,35 @@ export const OPERATIONS = {
       }
     }
   },
+  "getLineage": {
+    "method": "GET",
+    "path": "/lineage/{id}",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "params": {
+      "type": "object",
+      "required": [
+        "id"
+      ],
+      "properties": {
+        "id": {
+          "$ref": "aenv#/$defs/TemplateReference"
+        }
+      }
+    },
+    "lists": [],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "type": "array",
+        "items": {
+          "$ref": "aenv#/$defs/LineageNode"
+        }
+      }
+    }
+  },
   "updateSandboxNetwork": {
     "method": "PUT",
     "path": "/sandboxes/{sandboxID}/network",

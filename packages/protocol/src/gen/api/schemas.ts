@@ -522,6 +522,10 @@ export const API_SCHEMAS = {
         "templateID": {
           "$ref": "aenv#/$defs/TemplateReference"
         },
+        "allowOlder": {
+          "type": "boolean",
+          "description": "Ours. Of a snapshot, an older one will do when the newest under this name is not ready"
+        },
         "timeout": {
           "$ref": "aenv#/$defs/Timeout",
           "description": "15 without it"
@@ -628,6 +632,10 @@ export const API_SCHEMAS = {
       "properties": {
         "templateID": {
           "$ref": "aenv#/$defs/TemplateReference"
+        },
+        "allowOlder": {
+          "type": "boolean",
+          "description": "Ours. Of a snapshot, an older one will do when the newest under this name is not ready"
         },
         "timeout": {
           "$ref": "aenv#/$defs/Timeout",
@@ -1593,6 +1601,7 @@ export const API_SCHEMAS = {
         "names",
         "sandboxID",
         "state",
+        "durable",
         "createdAt",
         "cpuCount",
         "memoryMB",
@@ -1616,6 +1625,10 @@ export const API_SCHEMAS = {
         "state": {
           "$ref": "aenv#/$defs/SnapshotState",
           "description": "Ours"
+        },
+        "durable": {
+          "type": "boolean",
+          "description": "Ours. Whether it would survive the loss of power"
         },
         "reason": {
           "type": "string",
@@ -1675,6 +1688,53 @@ export const API_SCHEMAS = {
       "properties": {
         "snapshotID": {
           "$ref": "aenv#/$defs/TemplateReference"
+        },
+        "allowOlder": {
+          "type": "boolean",
+          "description": "An older one will do when the newest under this name is not ready"
+        }
+      }
+    },
+    "LineageNode": {
+      "type": "object",
+      "required": [
+        "id",
+        "kind",
+        "name",
+        "state",
+        "createdAt",
+        "uniqueMB"
+      ],
+      "properties": {
+        "id": {
+          "type": "string",
+          "description": "Of a sandbox, or of a build"
+        },
+        "kind": {
+          "type": "string",
+          "enum": [
+            "template",
+            "snapshot",
+            "sandbox"
+          ]
+        },
+        "name": {
+          "type": "string"
+        },
+        "state": {
+          "type": "string"
+        },
+        "createdAt": {
+          "type": "string",
+          "format": "date-time",
+          "description": "For a sandbox that has ended, its end"
+        },
+        "parentID": {
+          "type": "string"
+        },
+        "uniqueMB": {
+          "type": "integer",
+          "description": "On the disk, used by nobody else"
         }
       }
     }

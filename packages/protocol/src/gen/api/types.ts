@@ -623,6 +623,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/lineage/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A sandbox (also one that has ended) or a snapshot */
+                id: components["schemas"]["TemplateReference"];
+            };
+            cookie?: never;
+        };
+        /** The family of a sandbox or snapshot, parents before their children */
+        get: operations["getLineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandboxes/{sandboxID}/network": {
         parameters: {
             query?: never;
@@ -978,6 +998,8 @@ export interface components {
         };
         NewSandbox: {
             templateID: components["schemas"]["TemplateReference"];
+            /** @description Ours. Of a snapshot, an older one will do when the newest under this name is not ready */
+            allowOlder?: boolean;
             /** @description 15 without it */
             timeout?: components["schemas"]["Timeout"];
             /** @description Pause at the timeout instead of killing; false without it */
@@ -1015,6 +1037,8 @@ export interface components {
         };
         NewSandboxV2: {
             templateID: components["schemas"]["TemplateReference"];
+            /** @description Ours. Of a snapshot, an older one will do when the newest under this name is not ready */
+            allowOlder?: boolean;
             /** @description 300 without it */
             timeout?: components["schemas"]["Timeout"];
             /** @description Pause at the timeout instead of killing; false without it */
@@ -1331,6 +1355,8 @@ export interface components {
             sandboxID: string;
             /** @description Ours */
             state: components["schemas"]["SnapshotState"];
+            /** @description Ours. Whether it would survive the loss of power */
+            durable: boolean;
             /** @description Ours. Why it failed */
             reason?: string;
             /** Format: date-time */
@@ -1358,6 +1384,24 @@ export interface components {
         };
         Rollback: {
             snapshotID: components["schemas"]["TemplateReference"];
+            /** @description An older one will do when the newest under this name is not ready */
+            allowOlder?: boolean;
+        };
+        LineageNode: {
+            /** @description Of a sandbox, or of a build */
+            id: string;
+            /** @enum {string} */
+            kind: "template" | "snapshot" | "sandbox";
+            name: string;
+            state: string;
+            /**
+             * Format: date-time
+             * @description For a sandbox that has ended, its end
+             */
+            createdAt: string;
+            parentID?: string;
+            /** @description On the disk, used by nobody else */
+            uniqueMB: number;
         };
     };
     responses: {
@@ -2369,6 +2413,30 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["Sandbox"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getLineage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A sandbox (also one that has ended) or a snapshot */
+                id: components["schemas"]["TemplateReference"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The graph */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LineageNode"][];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
