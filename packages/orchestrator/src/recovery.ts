@@ -111,10 +111,14 @@ function takeDiskOf(row: SandboxRow, vm: Vm): void {
 
 /** A VM that cannot be reached is ended with those that nobody owns: one bad VM must not keep the server from starting. */
 async function adopt({ driver, logger }: Context, record: VmRecord): Promise<Vm | undefined> {
-  try {
+  const attempt = async () => {
     const vm = await driver.adopt(record);
     await vm?.resume();
     return vm;
+  };
+  try {
+    // A sandbox depends on it, so one refusal does not count.
+    return await attempt().catch(attempt);
   } catch (err) {
     logger.error({ err, vm: record.id }, 'a VM runs, but does not obey');
     return undefined;

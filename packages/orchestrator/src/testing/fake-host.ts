@@ -104,6 +104,12 @@ export class Connection {
     return this.#calls;
   }
 
+  /** Ends the server at this end, as kill -9 does. */
+  die(): void {
+    this.#dead = true;
+    this.#reached.resolve();
+  }
+
   /** Resolves when the server at this end has died. */
   get died(): Promise<void> {
     return this.#reached.promise;
@@ -116,8 +122,7 @@ export class Connection {
     if (this.#calls !== this.#fault?.at) return await effect();
     if (this.#fault.how === 'fail') throw new AenvError('internal', 'injected fault');
     if (this.#fault.how === 'die_after') await effect();
-    this.#dead = true;
-    this.#reached.resolve();
+    this.die();
     return new Promise<never>(() => {});
   }
 
@@ -194,7 +199,8 @@ export class Connection {
       get record() {
         return vm.record;
       },
-      ended: vm.ended.promise,
+      // A dead server hears of nothing.
+      ended: vm.ended.promise.then((end) => (this.#dead ? new Promise<never>(() => {}) : end)),
       stop: () =>
         this.#call(() => {
           alive();
