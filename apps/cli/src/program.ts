@@ -79,6 +79,12 @@ function addStateCommands(program: Command): void {
 }
 
 function addAudit(program: Command): void {
+  withOutput(
+    program
+      .command('gc')
+      .description('Free the disks of images that no template stands on')
+      .option('--dry-run', 'only show what would go, and why'),
+  ).action(async (options) => (await import('./commands/gc.ts')).gc(options));
   withOutput(program.command('node').description('Show what the machine has to give, and what it has promised')).action(
     async (options) => (await import('./commands/node.ts')).node(options),
   );

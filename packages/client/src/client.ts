@@ -9,6 +9,7 @@ import { type AenvClientOptions, LISTS, openConnection, unwrap } from './transpo
 export type DoctorReport = Schema<'DoctorReport'>;
 
 export type AuditReport = Schema<'AuditReport'>;
+export type Garbage = Schema<'Garbage'>;
 export type Node = Schema<'Node'>;
 export type Operation = Schema<'Operation'>;
 
@@ -20,6 +21,8 @@ export interface AenvClient {
   health(): Promise<void>;
   /** What the machine has and lacks. */
   doctor(): Promise<DoctorReport>;
+  /** Frees what can be made again and nothing needs. */
+  collectGarbage(dryRun: boolean): Promise<Garbage[]>;
   /** What the machine has to give, and what it has promised. */
   node(): Promise<Node>;
   /** What no record owns and what records miss; with `repair`, the former is removed. Takes a second or two. */
@@ -39,6 +42,7 @@ export function createAenvClient(options: AenvClientOptions): AenvClient {
     snapshots: aenvSnapshots(connection),
     health: async () => void (await unwrap(connection.api.GET('/health'))),
     doctor: () => unwrap(connection.api.GET('/doctor')),
+    collectGarbage: (dryRun) => unwrap(connection.api.POST('/gc', { body: { dryRun } })),
     node: () => unwrap(connection.api.GET('/node')),
     audit: (repair) => unwrap(repair ? connection.api.POST('/audit') : connection.api.GET('/audit')),
     operations: (query) => unwrap(connection.api.GET('/operations', { params: { query }, querySerializer: LISTS })),

@@ -4,6 +4,7 @@ export {
   type AuditReport,
   createAenvClient,
   type DoctorReport,
+  type Garbage,
   type Node,
   type Operation,
   type SandboxAddress,

@@ -27,6 +27,7 @@ export class Builds {
   readonly #running = new Map<string, Promise<void>>();
   readonly #cold = new Singleflight<BuildRow>();
   readonly #stop = new AbortController();
+  #coldStarts = 0;
 
   constructor(context: Context, templates: TemplateTable, slots: SlotPool, sandboxes: Sandboxes, pool: WarmPool) {
     this.#pool = pool;
@@ -98,6 +99,20 @@ export class Builds {
 
   /** The ready build that a cold start of this image uses; made when it is the first of its kind. */
   async cold(request: CreateCold): Promise<BuildRow> {
+    this.#coldStarts += 1;
+    try {
+      return await this.#findCold(request);
+    } finally {
+      this.#coldStarts -= 1;
+    }
+  }
+
+  /** Whether no build is in progress, the pull of its image included. */
+  get isIdle(): boolean {
+    return this.#running.size === 0 && this.#coldStarts === 0;
+  }
+
+  async #findCold(request: CreateCold): Promise<BuildRow> {
     const size = machineSize({ ...request, diskMb: request.diskSizeMb }, this.#context.defaults);
     const base = await this.#bases.fromImage(
       {

@@ -239,6 +239,14 @@ export interface NodeView {
   freeDiskMb: number;
 }
 
+/** Something that can be made again and nothing needs. */
+export interface Garbage {
+  kind: 'image_disk';
+  name: string;
+  bytes: number;
+  why: string;
+}
+
 /** A template, snapshot or sandbox in the graph of who came from whom. */
 export interface LineageNode {
   /** Of a sandbox, or of a build. */
@@ -316,6 +324,8 @@ export interface Engine {
   listOperations(filter: OperationFilter): OperationView[];
   /** The family of a sandbox or snapshot, parents before their children. `sandbox_not_found`. */
   lineage(idOrName: string): Promise<LineageNode[]>;
+  /** Frees what can be made again and nothing needs; `dryRun` only tells. `conflict` while a build is in progress. */
+  collectGarbage(dryRun: boolean): Promise<Garbage[]>;
   node(): NodeView;
   stats(): EngineStats;
   /** What is on the machine that no record owns, and what records miss; with `repair`, the former is removed. */

@@ -1,7 +1,7 @@
 /** Who came from whom: templates, the sandboxes started from them, their snapshots and forks, and so on. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isSystemError } from '@aenv/std';
+import { ifThere } from '@aenv/std';
 import type { LineageNode } from './engine.ts';
 import type { Context } from './options.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -96,13 +96,4 @@ async function filesIn(directory: string): Promise<string[]> {
 
 async function allocated(file: string): Promise<number> {
   return ((await ifThere(stat(file)))?.blocks ?? 0) * 512;
-}
-
-async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return undefined;
-    throw error;
-  }
 }

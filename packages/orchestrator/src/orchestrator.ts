@@ -20,6 +20,7 @@ import type {
   SnapshotFilter,
   SnapshotView,
 } from './engine.ts';
+import { collect } from './gc.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { LayerTable } from './layer-table.ts';
 import { Ledger } from './ledger.ts';
@@ -228,6 +229,7 @@ export class Orchestrator implements Engine {
     const isSandbox = sandboxes.ids().includes(idOrName) || sandboxes.table.ended(idOrName) !== undefined;
     return lineage(this.#parts, isSandbox ? idOrName : templates.resolve(idOrName).build.id);
   };
+  collectGarbage: Engine['collectGarbage'] = (dryRun) => collect(this.#parts, dryRun);
   node: Engine['node'] = () => this.#parts.sandboxes.admission.node();
   listOperations: Engine['listOperations'] = (filter) => this.#parts.context.ledger.list(filter);
 

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isSystemError } from './errors.ts';
 
 export interface AtomicWriteOptions {
   /** Permission bits, 0o644 by default. */
@@ -33,4 +34,14 @@ export async function writeFileAtomic(
 export async function syncPath(path: string): Promise<void> {
   await using handle = await open(path, 'r');
   await handle.sync();
+}
+
+/** The outcome of `work` on a file; undefined when the file does not exist. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return undefined;
+    throw error;
+  }
 }

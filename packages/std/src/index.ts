@@ -18,7 +18,7 @@ export {
   type ErrorJson,
   isSystemError,
 } from './errors.ts';
-export { type AtomicWriteOptions, syncPath, writeFileAtomic } from './files.ts';
+export { type AtomicWriteOptions, ifThere, syncPath, writeFileAtomic } from './files.ts';
 export {
   newApiKey,
   newBuildId,

@@ -12,6 +12,7 @@ export function serverHandlers(engine: Engine, version: string) {
     health: () => ({ status: 204, body: undefined }),
     doctor: async () => ({ status: 200, body: await engine.doctor() }),
     stats: () => ({ status: 200, body: { version, ...engine.stats() } }),
+    collectGarbage: async ({ body }) => ({ status: 200, body: await engine.collectGarbage(body?.dryRun ?? false) }),
     node: () => {
       const { memoryMb: memoryMB, freeDiskMb: freeDiskMB, ...rest } = engine.node();
       return { status: 200, body: { ...rest, memoryMB, freeDiskMB } };

@@ -80,6 +80,7 @@ export function fakeEngine(clock: Clock): FakeEngine {
     lineage: async (id) => [
       { id, kind: 'sandbox', name: id, state: 'running', createdAt: clock.now(), parentId: 'b1', uniqueMb: 3 },
     ],
+    collectGarbage: async () => [{ kind: 'image_disk', name: 'd1.raw', bytes: 5, why: 'nobody needs it' }],
     node: () => ({
       running: 1,
       maxRunning: 2,

@@ -32,6 +32,8 @@ export class FakeHost {
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
   failSaves = false;
+  /** Disk of every image. */
+  imageDisk = '/dev/null';
   /** Restores wait for it. */
   restoring: PromiseWithResolvers<void> | undefined;
   /** How often something has run on each disk. */
@@ -158,7 +160,7 @@ export class Connection {
     run: ({ tool, args, stdin }, options) =>
       this.#call(async () => {
         if (tool === 'qemu-img') await writeFile(args.at(-2) ?? '', 'qcow2');
-        if (tool === 'image-pull') options?.onLine?.(pullAnswer(stdin ?? ''));
+        if (tool === 'image-pull') options?.onLine?.(pullAnswer(stdin ?? '', this.#host.imageDisk));
         return { code: 0, signal: null, stdout: '', stderr: '' };
       }),
     close: () => Promise.resolve(),
@@ -269,7 +271,7 @@ export class Connection {
 }
 
 /** What the image job answers: an image that exists, or the error for one named `missing`. */
-function pullAnswer(stdin: string): string {
+function pullAnswer(stdin: string, diskPath: string): string {
   const { reference } = JSON.parse(stdin) as { reference: string };
   if (reference === 'missing') {
     return JSON.stringify({ event: 'error', code: 'image_not_found', message: 'no such image' });
@@ -277,7 +279,7 @@ function pullAnswer(stdin: string): string {
   return JSON.stringify({
     event: 'done',
     digest: `sha256:${Buffer.from(reference).toString('hex').padEnd(64, '0')}`,
-    diskPath: '/dev/null',
+    diskPath,
     config: { env: { FROM: 'image' }, workingDir: '/', user: 'root:root' },
   });
 }

@@ -42,6 +42,27 @@ export const OPERATIONS = {
       }
     }
   },
+  "collectGarbage": {
+    "method": "POST",
+    "path": "/gc",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "lists": [],
+    "body": {
+      "$ref": "aenv#/$defs/CollectGarbage"
+    },
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "type": "array",
+        "items": {
+          "$ref": "aenv#/$defs/Garbage"
+        }
+      }
+    }
+  },
   "node": {
     "method": "GET",
     "path": "/node",

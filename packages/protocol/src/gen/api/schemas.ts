@@ -146,6 +146,42 @@ export const API_SCHEMAS = {
         }
       }
     },
+    "CollectGarbage": {
+      "type": "object",
+      "properties": {
+        "dryRun": {
+          "type": "boolean",
+          "description": "Only tell what would go; false without it"
+        }
+      }
+    },
+    "Garbage": {
+      "type": "object",
+      "required": [
+        "kind",
+        "name",
+        "bytes",
+        "why"
+      ],
+      "properties": {
+        "kind": {
+          "type": "string",
+          "enum": [
+            "image_disk"
+          ]
+        },
+        "name": {
+          "type": "string"
+        },
+        "bytes": {
+          "type": "integer",
+          "description": "On the disk"
+        },
+        "why": {
+          "type": "string"
+        }
+      }
+    },
     "Node": {
       "type": "object",
       "required": [

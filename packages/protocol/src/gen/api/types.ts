@@ -51,6 +51,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/gc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Free what can be made again and nothing needs */
+        post: operations["collectGarbage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/node": {
         parameters: {
             query?: never;
@@ -871,6 +888,18 @@ export interface components {
                 };
             };
         };
+        CollectGarbage: {
+            /** @description Only tell what would go; false without it */
+            dryRun?: boolean;
+        };
+        Garbage: {
+            /** @enum {string} */
+            kind: "image_disk";
+            name: string;
+            /** @description On the disk */
+            bytes: number;
+            why: string;
+        };
         Node: {
             /** @description Sandboxes that run or are about to */
             running: number;
@@ -1515,6 +1544,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stats"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    collectGarbage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CollectGarbage"];
+            };
+        };
+        responses: {
+            /** @description What went or would go */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Garbage"][];
                 };
             };
             default: components["responses"]["Error"];
