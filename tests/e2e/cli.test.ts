@@ -90,10 +90,21 @@ test('from an image to a sandbox that is used, paused, resumed and deleted', asy
   assert.match(await succeed(['snapshot', 'list', '--sandbox', id]), /copy:default/);
   assert.notEqual((await aenv(['snapshot', 'delete', checkpoint])).code, 0, 'the sandbox stands on it');
 
+  const drawn = await succeed(['tree', children[0] ?? '', '-o', 'table']);
+  assert.match(drawn, new RegExp(`^template box:default.*\n└── sandbox ${id}.*MiB of its own\n`));
+  assert.match(drawn, new RegExp(`sandbox ${children[0]} +ended \\(killed\\)`));
+  const kinds = JSON.parse(await succeed(['ops', id])).map(({ kind }: { kind: string }) => kind);
+  assert.deepEqual(kinds, ['fork', 'rollback', 'snapshot', 'snapshot', 'resume', 'pause', 'start']);
+  assert.match(await succeed(['node', '-o', 'table']), /^Sandboxes +1 of 100 running, 0 waiting/);
+  assert.match(await succeed(['audit', '--json']), /^\[\]$/m);
+
   assert.match(await succeed(['logs', id]), /./);
   await succeed(['delete', id]);
   assert.equal((await world.server.call('GET', `/sandboxes/${id}`)).status, 404);
   assert.notEqual((await aenv(['exec', id, '--', 'true'])).code, 0);
   for (const snapshot of [copy, checkpoint]) await succeed(['snapshot', 'delete', snapshot]);
+  assert.deepEqual(JSON.parse(await succeed(['gc', '--dry-run'])), [], 'the template stands on the image');
   await succeed(['template', 'delete', 'box']);
+  assert.equal(JSON.parse(await succeed(['gc'])).length, 1);
+  assert.deepEqual(JSON.parse(await succeed(['gc'])), []);
 });

@@ -9,6 +9,7 @@ export {
   OPERATIONS,
   type Operation,
   outcome,
+  PAUSE_LEAD_MS,
   SANDBOX_PHASES,
   type SandboxPhase,
 } from './sandbox.ts';

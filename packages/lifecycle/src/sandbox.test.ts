@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { answer, due, isSettled, OPERATIONS, outcome, recover, SANDBOX_PHASES, type SandboxPhase } from './index.ts';
+import { answer, due, isSettled, OPERATIONS, outcome, PAUSE_LEAD_MS, recover, SANDBOX_PHASES, type SandboxPhase } from './index.ts';
 
 const phases = fc.constantFrom(...SANDBOX_PHASES);
 const operations = fc.constantFrom(...OPERATIONS);
@@ -55,7 +55,7 @@ test('a failed pause leaves the sandbox running and a failed resume leaves it pa
   assert.equal(outcome('resuming', false), 'paused');
 });
 
-test('the timeout strikes at its time, and never while an operation is in progress', () => {
+test('the timeout kills at its time and pauses just before it, and never while an operation is in progress', () => {
   fc.assert(
     fc.property(
       phases,
@@ -63,7 +63,8 @@ test('the timeout strikes at its time, and never while an operation is in progre
       fc.nat(),
       fc.constantFrom('kill' as const, 'pause' as const),
       (phase, endAt, now, onTimeout) => {
-        const expected = phase === 'running' && now >= endAt ? onTimeout : undefined;
+        const dueAt = onTimeout === 'pause' ? endAt - PAUSE_LEAD_MS : endAt;
+        const expected = phase === 'running' && now >= dueAt ? onTimeout : undefined;
         assert.equal(due({ phase, endAt, onTimeout }, now), expected);
       },
     ),

@@ -177,9 +177,13 @@ export interface Deadline {
   onTimeout: 'kill' | 'pause';
 }
 
-/** What the timeout asks for at `now`; undefined while it has not struck or an operation is in progress. */
+/** A pause begins this long before the timeout, so that it has begun when that strikes; milliseconds. */
+export const PAUSE_LEAD_MS = 250;
+
+/** What the timeout asks for at `now`; undefined while it is not due or an operation is in progress. */
 export function due({ phase, endAt, onTimeout }: Deadline, now: number): 'kill' | 'pause' | undefined {
-  if (phase !== 'running' || now < endAt) return undefined;
+  const dueAt = onTimeout === 'pause' ? endAt - PAUSE_LEAD_MS : endAt;
+  if (phase !== 'running' || now < dueAt) return undefined;
   return onTimeout;
 }
 
