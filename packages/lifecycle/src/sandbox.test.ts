@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { answer, due, isSettled, OPERATIONS, outcome, PAUSE_LEAD_MS, recover, SANDBOX_PHASES, type SandboxPhase } from './index.ts';
+import {
+  answer,
+  due,
+  isSettled,
+  OPERATIONS,
+  outcome,
+  PAUSE_LEAD_MS,
+  recover,
+  SANDBOX_PHASES,
+  type SandboxPhase,
+} from './index.ts';
 
 const phases = fc.constantFrom(...SANDBOX_PHASES);
 const operations = fc.constantFrom(...OPERATIONS);

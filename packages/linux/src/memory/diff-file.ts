@@ -9,10 +9,12 @@ import { DATA_OFFSET, encodeHeader, encodeIndex, fileLength, indexOffset, PAGE_S
 
 /** Bytes that are written at once. */
 export const PIECE = 4 << 20;
-/** Pieces that one diff has in memory at most. */
-const PIECES = 6;
+/** Full pieces that wait while a VM stands still; what a snapshot of an ordinary sandbox changes fits into them. */
+const MOST_WAITING = 3;
 /** Writes at the same time: most of what one takes is the system finding memory for it. */
-const PARALLEL_WRITES = 3;
+const PARALLEL_WRITES = 2;
+/** All that one diff uses: those that wait or are written, and the one that is being filled. */
+const MOST_SPARE = MOST_WAITING + PARALLEL_WRITES + 1;
 
 /** Buffers that the system has given memory to already: the first use of one takes three times as long. */
 const spare: Buffer[] = [];
@@ -66,7 +68,7 @@ export class DiffFile {
   /** Begins the next piece. */
   async turn(): Promise<void> {
     this.#waiting.push(this.piece.subarray(0, this.#filled));
-    if (this.#waiting.length >= PIECES) await this.#writeNext();
+    if (this.#waiting.length >= MOST_WAITING) await this.#writeNext();
     this.piece = takeBuffer();
     this.#filled = 0;
   }
@@ -117,7 +119,7 @@ export class DiffFile {
     for (let [first] = this.#writing; first && this.#writing.length > left; [first] = this.#writing) {
       await first.written;
       this.#writing.shift();
-      if (spare.length < PIECES) spare.push(Buffer.from(first.data.buffer, first.data.byteOffset, PIECE));
+      if (spare.length < MOST_SPARE) spare.push(Buffer.from(first.data.buffer, first.data.byteOffset, PIECE));
     }
   }
 }
