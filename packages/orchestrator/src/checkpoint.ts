@@ -9,6 +9,9 @@ import type { Context } from './options.ts';
 import { type Run, topOf } from './sandbox-table.ts';
 import type { Live } from './sandbox-work.ts';
 
+/** Layers of one disk; with 300 of them QEMU still starts, in half a second. */
+const MOST_LAYERS = 200;
+
 export interface Checkpoint {
   /** The layer that takes the guest's writes now. */
   top: string;
@@ -35,6 +38,7 @@ export async function checkpoint(context: Context, live: Live, holder: string, i
   layers.hold(row.id, [top]);
   try {
     const { disk } = await templateStore.manifest(row.buildId);
+    refuseTooDeep(row.id, disk.parents.length + 1 + row.layers.length);
     await layerStore.create(top, layerStore.path(topOf(row)), disk.sizeMb);
     await vm.addLayer(layerStore.path(top));
     const { stillMs, saving } = await standStill(context, live, vm, () => saveAndSeal(vm, into, layerStore.path(top)));
@@ -43,6 +47,18 @@ export async function checkpoint(context: Context, live: Live, holder: string, i
     await dropLayer(context, live, vm, top);
     throw AenvError.from(error, 'snapshot_failed');
   }
+}
+
+/** Every copy adds a layer, and a start opens all of them. */
+function refuseTooDeep(id: string, layers: number): void {
+  if (layers < MOST_LAYERS) return;
+  throw new AenvError(
+    'snapshot_failed',
+    `the disk of sandbox ${id} consists of ${layers} layers, the most there may be`,
+    {
+      remedy: 'Start a sandbox from its template, and copy the files over.',
+    },
+  );
 }
 
 /**

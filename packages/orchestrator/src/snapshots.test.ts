@@ -133,6 +133,24 @@ describe('forks', () => {
   });
 });
 
+test('a disk of too many layers is refused with the limit, and the sandbox goes on', async () => {
+  const { harness, orchestrator, id } = await running();
+  await using _ = harness;
+  let taken = 0;
+  const takeAll = async () => {
+    for (;;) {
+      await orchestrator.createSnapshot(id);
+      taken += 1;
+      assert.ok(taken < 300);
+    }
+  };
+  await assert.rejects(takeAll(), /consists of 200 layers, the most there may be/);
+  assert.ok(taken > 190, `${taken}`);
+  await orchestrator.pauseSandbox(id);
+  await orchestrator.resumeSandbox(id, 60);
+  await orchestrator.close();
+});
+
 describe('a snapshot that failed', () => {
   test('is never replaced by an older one in silence', async () => {
     const { harness, orchestrator, id, vmOf } = await running();
