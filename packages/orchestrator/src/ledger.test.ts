@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setImmediate as tick } from 'node:timers/promises';
 import type { OperationView } from './engine.ts';
 import { Connection } from './testing/fake-host.ts';
-import { buildBase, Harness, SETTINGS } from './testing/harness.ts';
+import { buildBase, Harness, SETTINGS, until } from './testing/harness.ts';
 
 const short = ({ kind, phase, state, generation }: OperationView) => `${kind} ${generation} ${phase} ${state}`;
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; !condition(); turn += 1) {
-    assert.ok(turn < 5_000, `never: ${condition}`);
-    await tick();
-  }
-}
 
 describe('the ledger of operations', () => {
   test('has every long operation of a sandbox with its number, its last phase and its end', async () => {

@@ -4,20 +4,13 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { AenvError } from '@aenv/std';
 import fc from 'fast-check';
 import type { Orchestrator } from './orchestrator.ts';
-import { buildBase, Harness, SETTINGS } from './testing/harness.ts';
+import { buildBase, Harness, SETTINGS, until } from './testing/harness.ts';
 
 const codeOf = (code: string) => (error: unknown) => {
   assert.ok(error instanceof AenvError, String(error));
   assert.equal(error.code, code);
   return true;
 };
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; !condition(); turn += 1) {
-    assert.ok(turn < 5_000, `never: ${condition}`);
-    await tick();
-  }
-}
 
 describe('sandboxes', () => {
   test('an unknown template and an unknown sandbox are said to be so', async () => {

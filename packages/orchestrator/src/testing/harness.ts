@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as tick } from 'node:timers/promises';
 import { homeLayout } from '@aenv/snapshot';
 import { ManualClock, silentLogger } from '@aenv/std';
 import type { SandboxSettings } from '../engine.ts';
@@ -114,5 +115,13 @@ export async function buildBase(orchestrator: Orchestrator, name = 'base', fromI
     if (status === 'ready') return id;
     assert.notEqual(status, 'error', reason?.message);
     await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Waits, turn by turn, for what happens in the background. */
+export async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; !condition(); turn += 1) {
+    assert.ok(turn < 5_000, `never: ${condition}`);
+    await tick();
   }
 }
