@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { homeLayout } from '@aenv/snapshot';
-import { buildBase, Harness, SETTINGS } from './testing/harness.ts';
+import { buildBase, Harness, SETTINGS, until } from './testing/harness.ts';
 
 test('a server at work is clean, and what nobody owns is found, and removed when asked for', async () => {
   await using harness = await Harness.create();
@@ -42,6 +42,20 @@ test('a server at work is clean, and what nobody owns is found, and removed when
   assert.deepEqual(await orchestrator.audit(false), []);
   assert.equal(orchestrator.getSandbox(id).state, 'running');
   assert.deepEqual([...harness.host.vms.keys()].length, 1);
+  await orchestrator.close();
+});
+
+test('the machine of a build in progress is no stray', async () => {
+  await using harness = await Harness.create();
+  harness.readyTimeoutSeconds = 60;
+  const orchestrator = await harness.start();
+  const { id, build } = orchestrator.createTemplate({ name: 'slow', tags: [] });
+  harness.host.exitCodes.set('not yet', 1);
+  orchestrator.startBuild(id, build.id, { fromImage: 'debian', readyCmd: 'not yet' });
+  await until(() => harness.host.vms.size === 1);
+  assert.deepEqual(await orchestrator.audit(true), []);
+  assert.equal(orchestrator.getBuild(id, build.id).status, 'building');
+  harness.host.exitCodes.set('not yet', 0);
   await orchestrator.close();
 });
 

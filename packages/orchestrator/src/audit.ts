@@ -6,6 +6,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AenvError, sleep } from '@aenv/std';
 import type { AuditFinding } from './engine.ts';
+import { ownerOfVm } from './launch.ts';
 import type { Context } from './options.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { SlotPool } from './slot-pool.ts';
@@ -72,11 +73,6 @@ async function look(parts: AuditParts): Promise<Stray[]> {
     sandboxFindings(parts),
   ]);
   return found.flat();
-}
-
-/** VMs are named after whom they are for, with a suffix for each start. */
-function ownerOfVm(name: string): string {
-  return name.slice(0, name.lastIndexOf('-'));
 }
 
 async function vmStrays({ context: { launcher }, sandboxes, slots, pool }: AuditParts, owners: ReadonlySet<string>) {

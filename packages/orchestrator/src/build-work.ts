@@ -1,12 +1,12 @@
 /** The build of a template: boot the disk, prepare the guest, capture it. Nothing of a failed one is left. */
 import { join } from 'node:path';
 import type { MachineShape } from '@aenv/snapshot';
-import { AenvError, randomBase36, sleep } from '@aenv/std';
+import { AenvError, sleep } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
 import type { Base } from './base-disks.ts';
 import { consoleTail } from './console.ts';
 import type { BuildStart, LogLevel } from './engine.ts';
-import { dismantle, endedEarly, introduce } from './launch.ts';
+import { dismantle, endedEarly, introduce, newVmId } from './launch.ts';
 import type { Context } from './options.ts';
 import type { Run } from './sandbox-table.ts';
 import type { SlotPool } from './slot-pool.ts';
@@ -43,7 +43,7 @@ export async function capture(context: Context, slots: SlotPool, work: Capture):
   const files = await context.templateStore.stage(build.id, base.disk);
   try {
     const slot = await slots.take({ internet: true });
-    const id = `b${randomBase36(12)}`;
+    const id = newVmId(build.id);
     const directory = join(context.home.vms, id);
     let vm: Vm | undefined;
     try {

@@ -28,6 +28,16 @@ export interface Launched {
   run: Run;
 }
 
+/** A name for a run of the VM of a sandbox or build: every start has its own, and tells whose it is. */
+export function newVmId(owner: string): string {
+  return `${owner}-${randomBase36(4)}`;
+}
+
+/** The sandbox or build that a VM was started for. */
+export function ownerOfVm(vmId: string): string {
+  return vmId.slice(0, vmId.lastIndexOf('-'));
+}
+
 /** Restores a VM with its processors stopped. When it fails, nothing of it is left. */
 export async function launch(context: Context, slots: SlotPool, request: LaunchRequest): Promise<Launched> {
   const { machine, memory } = await context.templateStore.manifest(request.buildId);
@@ -42,7 +52,7 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
   }
   const memoryDiff = request.saved?.memoryDiff ?? memory.diff;
   const slot = await slots.take(request.policy);
-  const id = `${request.sandboxId}-${randomBase36(4)}`;
+  const id = newVmId(request.sandboxId);
   const directory = join(context.home.vms, id);
   const giveUp = async () => {
     slots.release(slot);

@@ -27,6 +27,7 @@ export class Harness {
   readonly root: string;
   freeMemoryMb = 16_384;
   launchTimeoutSeconds = 30;
+  readyTimeoutSeconds = 1;
   pauseIdleSeconds = 0;
   /** When traffic to a sandbox ended; undefined: there is some. */
   readonly quiet = new Map<string, number | undefined>();
@@ -65,7 +66,7 @@ export class Harness {
         overcommitPercent: 1000,
         queueSeconds: this.queueSeconds,
         launchTimeoutSeconds: this.launchTimeoutSeconds,
-        readyTimeoutSeconds: 1,
+        readyTimeoutSeconds: this.readyTimeoutSeconds,
       },
       slotPoolSize,
       pool: { size: poolSize, maxIdleSeconds: 60 },
