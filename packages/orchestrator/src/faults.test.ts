@@ -62,6 +62,8 @@ async function assertSound(harness: Harness, orchestrator: Orchestrator, { id, v
     const { sandbox } = await orchestrator.connectSandbox(view.id, 300);
     assert.equal(sandbox.state, 'running');
     if (value !== undefined) assert.equal(memoryOf(harness, view.id), value, 'the memory is not what it was');
+    copies.push((await orchestrator.createSnapshot(view.id)).id);
+    assert.deepEqual(harness.unsealedLayers(), [], 'layers that no copy could be started from');
     await orchestrator.killSandbox(view.id);
   }
   // An end that failed is hidden, and succeeds when it is asked for again.

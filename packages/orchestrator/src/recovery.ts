@@ -93,8 +93,8 @@ async function recoverSandbox(
     report.paused += 1;
     return undefined;
   }
-  row.phase = 'running';
   takeDiskOf(row, vm);
+  row.phase = 'running';
   await sandboxStore.discardStagedPause(row.id);
   await sandboxStore.discardPause(row.id);
   sandboxes.readopt(row, build, vm);

@@ -22,6 +22,8 @@ export interface Live {
   build: BuildRow;
   /** Absent while there is none, and when the one of `row.run` is lost. */
   vm?: Vm;
+  /** Layers of its disk that have been sealed by this server. */
+  sealed?: Set<string>;
   /** Settles as the operation in progress does. */
   transition?: Promise<void>;
   /** Settles when the VM of a sandbox that has been paused is gone. */
@@ -217,12 +219,22 @@ export class SandboxWork {
     live.row.layers = [...sealed, top];
     live.row.run = run;
     this.record(live);
-    const sealing = this.#context.layerStore.seal(topOf({ layers: sealed }));
+    const sealing = this.#seal(live, sealed);
     // Neither goes on when the other has failed and what it works on is cleared away.
     await Promise.allSettled([sealing, written]);
     await Promise.all([sealing, written]);
     this.note(live, 'info', 'captured', { stoodStillMs: stillMs.toFixed(1) });
     return sealed;
+  }
+
+  /** Without it no other VM could read them. All of them: an earlier seal may have failed, or its server have died. */
+  async #seal(live: Live, layers: readonly string[]): Promise<void> {
+    live.sealed ??= new Set();
+    for (const layer of layers) {
+      if (live.sealed.has(layer)) continue;
+      await this.#context.layerStore.seal(layer);
+      live.sealed.add(layer);
+    }
   }
 
   /**

@@ -32,6 +32,8 @@ export class FakeHost {
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
   failSaves = false;
+  /** Paths that every VM may read and none may write. */
+  readonly sealed = new Set<string>();
   /** Disk of every image. */
   imageDisk = '/dev/null';
   /** Restores wait for it. */
@@ -156,7 +158,7 @@ export class Connection {
     onVmExit: () => () => {},
     dumpMemory: () => Promise.reject(new Error('drivers of tests do not dump')),
     patchMemory: () => Promise.reject(new Error('drivers of tests do not patch')),
-    seal: () => this.#call(() => {}),
+    seal: (path) => this.#call(() => void this.#host.sealed.add(path)),
     run: ({ tool, args, stdin }, options) =>
       this.#call(async () => {
         if (tool === 'qemu-img') await writeFile(args.at(-2) ?? '', 'qcow2');

@@ -93,6 +93,15 @@ export class Harness {
     assert.deepEqual(await this.layersWithoutHolder(), [], 'layers are left');
   }
 
+  /** Layers below the top of a sandbox's disk that another VM could not read. */
+  unsealedLayers(): string[] {
+    const database = new DatabaseSync(join(this.root, 'state.db'), { readOnly: true });
+    const rows = database.prepare('SELECT layers_json FROM sandboxes').all();
+    database.close();
+    const below = rows.flatMap((row) => (JSON.parse(row.layers_json as string) as string[]).slice(0, -1));
+    return below.filter((layer) => !this.host.sealed.has(join(this.root, 'layers', `${layer}.qcow2`)));
+  }
+
   /** Disk layers that neither a sandbox nor a build needs. */
   async layersWithoutHolder(): Promise<string[]> {
     const database = new DatabaseSync(join(this.root, 'state.db'), { readOnly: true });
