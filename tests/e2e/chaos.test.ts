@@ -15,7 +15,7 @@ const SEED = Number(process.env.AENV_CHAOS_SEED ?? Date.now() % 1_000_000);
 const MOST = 5;
 
 let world: World;
-let connection: { apiKey: string; apiUrl: string; sandboxUrl: string };
+let connection: World['connection'];
 /** What each sandbox that was promised to us has in its memory. */
 const promised = new Map<string, string>();
 /** Deleted, or asked to be. */
@@ -23,8 +23,7 @@ const given = new Set<string>();
 
 before(async () => {
   world = await createWorld();
-  const { apiKey, url } = world.server;
-  connection = { apiKey, apiUrl: url, sandboxUrl: url };
+  connection = world.connection;
   await buildTemplate(world.server, { name: 'debian', image: world.image });
 });
 

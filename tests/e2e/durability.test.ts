@@ -9,12 +9,11 @@ import { buildTemplate, createWorld, type World } from './support/world.ts';
 const ROUNDS = 10;
 
 let world: World;
-let connection: { apiKey: string; apiUrl: string; sandboxUrl: string };
+let connection: World['connection'];
 
 before(async () => {
   world = await createWorld();
-  const { apiKey, url } = world.server;
-  connection = { apiKey, apiUrl: url, sandboxUrl: url };
+  connection = world.connection;
   await buildTemplate(world.server, { name: 'debian', image: world.image });
 });
 

@@ -10,12 +10,11 @@ import { buildTemplate, createWorld, type World } from './support/world.ts';
 const SIZE = 3;
 
 let world: World;
-let connection: { apiKey: string; apiUrl: string; sandboxUrl: string };
+let connection: World['connection'];
 
 before(async () => {
   world = await createWorld({ AENV_POOL_SIZE: String(SIZE) });
-  const { apiKey, url } = world.server;
-  connection = { apiKey, apiUrl: url, sandboxUrl: url };
+  connection = world.connection;
   await buildTemplate(world.server, { name: 'debian', image: world.image });
 });
 

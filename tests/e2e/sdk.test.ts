@@ -16,13 +16,12 @@ import { createWorld, type World } from './support/world.ts';
 const ECHO_SOURCE = new URL('./guest/echo.go', import.meta.url).pathname;
 
 let world: World;
-let connection: { apiKey: string; apiUrl: string; sandboxUrl: string };
+let connection: World['connection'];
 let sandbox: Sandbox;
 
 before(async () => {
   world = await createWorld();
-  const { apiKey, url } = world.server;
-  connection = { apiKey, apiUrl: url, sandboxUrl: url };
+  connection = world.connection;
   await Template.build(Template().fromImage(world.image), 'debian', { ...connection, cpuCount: 1, memoryMB: 256 });
   sandbox = await Sandbox.create('debian', { ...connection, timeoutMs: 600_000 });
 });

@@ -4,6 +4,7 @@
  */
 import { readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { VmProcess } from '@aenv/linux';
 import { AenvError, sleep } from '@aenv/std';
 import type { AuditFinding } from './engine.ts';
 import { ownerOfVm } from './launch.ts';
@@ -11,7 +12,6 @@ import type { Context } from './options.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { TemplateTable } from './template-table.ts';
-import type { WarmPool } from './warm-pool.ts';
 
 /** Between the two looks, milliseconds. An operation takes over what it has made sooner than that. */
 const SETTLE_MS = 1_500;
@@ -25,7 +25,6 @@ export interface AuditParts {
   sandboxes: Sandboxes;
   templates: TemplateTable;
   slots: SlotPool;
-  pool: WarmPool;
 }
 
 /** Everything that is wrong; with `repair`, strays are removed. Things that are missing can only be told. */
@@ -55,28 +54,27 @@ async function tried({ logger }: Context, finding: AuditFinding, remove: () => P
 }
 
 async function look(parts: AuditParts): Promise<Stray[]> {
-  const { context, sandboxes, templates, pool } = parts;
-  const builds = templates.builds();
-  const owners = new Set([
-    ...sandboxes.ids(),
-    ...pool.sandboxIds(),
-    ...builds.map(({ id }) => id),
-    ...context.layers.holders(),
-  ]);
+  const { context, sandboxes, templates } = parts;
+  const vms = await context.launcher.listVms();
+  // VMs that wait in the pool, and copies in progress, hold their disk layers.
+  const owners = new Set([...sandboxes.ids(), ...templates.builds().map(({ id }) => id), ...context.layers.holders()]);
   const found = await Promise.all([
-    vmStrays(parts, owners),
+    vmStrays(parts, vms, owners),
     directoryStrays(context.home.sandboxes, 'sandbox_files', owners, (name) => name),
     directoryStrays(context.home.templates, 'template_files', owners, (name) => name.replace(/^\.staging-/, '')),
     directoryStrays(context.home.vms, 'run_directory', owners, ownerOfVm),
     layerFindings(context),
     kernelStrays(context),
-    sandboxFindings(parts),
+    sandboxFindings(parts, vms),
   ]);
   return found.flat();
 }
 
-async function vmStrays({ context: { launcher }, sandboxes, slots, pool }: AuditParts, owners: ReadonlySet<string>) {
-  const vms = await launcher.listVms();
+async function vmStrays(
+  { context: { launcher }, sandboxes, slots }: AuditParts,
+  vms: VmProcess[],
+  owners: ReadonlySet<string>,
+): Promise<Stray[]> {
   const strays: Stray[] = vms
     .filter(({ id }) => !owners.has(ownerOfVm(id)))
     .map(({ id, pid }) => ({
@@ -85,7 +83,7 @@ async function vmStrays({ context: { launcher }, sandboxes, slots, pool }: Audit
       detail: `process ${pid} runs for nobody`,
       remove: () => launcher.killVm(id, 0),
     }));
-  const used = new Set([...vms.map(({ slot }) => slot), ...sandboxes.slots(), ...slots.indexes(), ...pool.slots()]);
+  const used = new Set([...vms.map(({ slot }) => slot), ...sandboxes.slots(), ...slots.indexes()]);
   for (const { index, namespace } of await launcher.listSlots()) {
     if (used.has(index)) continue;
     const detail = `network slot ${index} has neither a VM nor an owner`;
@@ -144,11 +142,14 @@ async function kernelStrays({ launcher }: Context): Promise<Stray[]> {
 }
 
 /** Records whose sandbox cannot go on. */
-async function sandboxFindings({ context: { sandboxStore, launcher }, sandboxes }: AuditParts): Promise<Stray[]> {
-  const vms = new Set((await launcher.listVms()).map(({ id }) => id));
+async function sandboxFindings(
+  { context: { sandboxStore }, sandboxes }: AuditParts,
+  vms: VmProcess[],
+): Promise<Stray[]> {
+  const running = new Set(vms.map(({ id }) => id));
   const findings: Stray[] = [];
   for (const { id, phase, run } of sandboxes.rows()) {
-    if (phase === 'running' && (!run || !vms.has(run.vm.id))) {
+    if (phase === 'running' && (!run || !running.has(run.vm.id))) {
       findings.push({ kind: 'missing_vm', name: id, detail: 'recorded as running, and its VM is gone' });
     }
     if (phase === 'paused' && !(await isSaved(sandboxStore, id))) {

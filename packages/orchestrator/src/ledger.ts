@@ -2,7 +2,7 @@
  * The ledger of long operations: what is under way, in which phase, until when, and how each one ended. It is an account,
  * not a lock: a failure to write it down never stops the operation.
  */
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { AenvError, type Clock, type ErrorJson, type Logger, newOperationId } from '@aenv/std';
 import type { OperationFilter, OperationKind, OperationState, OperationView } from './engine.ts';
 
@@ -31,7 +31,6 @@ export interface OperationSpec {
 
 /** One operation in progress. */
 export interface Operation {
-  readonly view: Readonly<OperationView>;
   /** Notes the phase that it is in now. */
   enter(phase: string): void;
 }
@@ -54,12 +53,27 @@ export class Ledger {
   readonly #database: DatabaseSync;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #put: StatementSync;
+  readonly #trim: StatementSync;
+  /** The last generation of a sandbox or build. */
+  readonly #last: StatementSync;
   readonly #running = new Map<string, OperationView>();
 
   constructor({ database, clock, logger }: { database: DatabaseSync; clock: Clock; logger: Logger }) {
     this.#database = database;
     this.#clock = clock;
     this.#logger = logger;
+    this.#put = database.prepare(
+      `INSERT INTO operations (id, kind, sandbox_id, build_id, generation, phase, state, started_at, deadline_at)
+           VALUES (:id, :kind, :sandbox, :build, :generation, :phase, :state, :started, :deadline)
+           ON CONFLICT (id) DO UPDATE SET phase = :phase, state = :state, ended_at = :ended, error_json = :error`,
+    );
+    this.#trim = database.prepare(
+      'DELETE FROM operations WHERE ended_at NOT NULL AND rowid <= (SELECT max(rowid) FROM operations) - ?',
+    );
+    this.#last = database.prepare(
+      'SELECT max(generation) AS last FROM operations WHERE sandbox_id IS ?1 AND (?1 NOT NULL OR build_id IS ?2)',
+    );
   }
 
   /** Does `work` as an operation that ends as the work does. */
@@ -70,7 +84,7 @@ export class Ledger {
       this.#write(view);
     };
     try {
-      const result = await work({ view, enter });
+      const result = await work({ enter });
       this.#end(view, 'succeeded');
       return result;
     } catch (reason) {
@@ -90,12 +104,11 @@ export class Ledger {
   }
 
   /** At the start of the server: what an earlier one did not end has been undone or finished by the recovery. */
-  interruptAll(): number {
+  interruptAll(): void {
     const error = new AenvError('shutting_down', 'the server ended during the operation').toJSON();
-    const { changes } = this.#database
+    this.#database
       .prepare(`UPDATE operations SET state = 'interrupted', ended_at = ?, error_json = ? WHERE state = 'running'`)
       .run(this.#clock.now(), JSON.stringify(error));
-    return Number(changes);
   }
 
   #begin(spec: OperationSpec): OperationView {
@@ -123,44 +136,28 @@ export class Ledger {
   /** How many operations the sandbox or build has had, this one included. */
   #nextGeneration({ sandboxId, buildId }: OperationSpec): number {
     return this.#safely(0, () => {
-      const row = this.#database
-        .prepare(
-          'SELECT max(generation) AS last FROM operations WHERE sandbox_id IS ?1 AND (?1 NOT NULL OR build_id IS ?2)',
-        )
-        .get(sandboxId ?? null, buildId ?? null);
+      const row = this.#last.get(sandboxId ?? null, buildId ?? null);
       return ((row?.last as number | null) ?? 0) + 1;
     });
   }
 
   #write(view: OperationView): void {
     this.#safely(undefined, () => {
-      this.#database
-        .prepare(
-          `INSERT INTO operations (id, kind, sandbox_id, build_id, generation, phase, state, started_at, deadline_at)
-           VALUES (:id, :kind, :sandbox, :build, :generation, :phase, :state, :started, :deadline)
-           ON CONFLICT (id) DO UPDATE SET phase = :phase, state = :state, ended_at = :ended, error_json = :error`,
-        )
-        .run({
-          id: view.id,
-          kind: view.kind,
-          sandbox: view.sandboxId ?? null,
-          build: view.buildId ?? null,
-          generation: view.generation,
-          phase: view.phase,
-          state: view.state,
-          started: view.startedAt,
-          deadline: view.deadlineAt,
-          ended: view.endedAt ?? null,
-          error: view.error ? JSON.stringify(view.error) : null,
-        });
-      if (view.endedAt !== undefined) this.#trim();
+      this.#put.run({
+        id: view.id,
+        kind: view.kind,
+        sandbox: view.sandboxId ?? null,
+        build: view.buildId ?? null,
+        generation: view.generation,
+        phase: view.phase,
+        state: view.state,
+        started: view.startedAt,
+        deadline: view.deadlineAt,
+        ended: view.endedAt ?? null,
+        error: view.error ? JSON.stringify(view.error) : null,
+      });
+      if (view.endedAt !== undefined) this.#trim.run(KEPT);
     });
-  }
-
-  #trim(): void {
-    this.#database
-      .prepare('DELETE FROM operations WHERE ended_at NOT NULL AND rowid <= (SELECT max(rowid) FROM operations) - ?')
-      .run(KEPT);
   }
 
   #safely<T>(fallback: T, write: () => T): T {

@@ -67,14 +67,12 @@ export class LifecycleRunner {
   /** Runs `work` in a phase and moves on to what its outcome leads to. */
   transition(live: Live, { phase, kind, cause, within }: Transition, work: () => Promise<void>): Promise<void> {
     this.#enter(live, phase);
-    const settled = () =>
-      work().then(
+    const run = (operation: Operation) => {
+      operation.enter(phase);
+      return work().then(
         () => this.#settle(live, outcome(phase, true), cause),
         (error: unknown) => this.#failed(live, phase, cause, error),
       );
-    const run = (operation: Operation) => {
-      operation.enter(phase);
-      return settled();
     };
     const done = within ? run(within) : this.#context.ledger.run({ kind, sandboxId: live.row.id }, run);
     live.transition = done;

@@ -216,9 +216,10 @@ export class TemplateTable {
    */
   resolveNewest(text: string, allowOlder: boolean): { templateId: string; build: BuildRow } {
     const found = this.resolve(text);
+    if (allowOlder || found.build.sourceSandboxId === undefined) return found;
     const [, tag = DEFAULT_TAG] = text.trim().toLowerCase().split(':', 2);
     const newest = this.buildsOf(found.templateId).find(({ tags }) => tags.includes(tag));
-    if (allowOlder || newest?.sourceSandboxId === undefined || newest.id === found.build.id) return found;
+    if (newest?.sourceSandboxId === undefined || newest.id === found.build.id) return found;
     const why = newest.reason ? `: ${newest.reason.message}` : '';
     const state = newest.status === 'error' ? 'failed' : 'is not ready yet';
     throw new AenvError('conflict', `the newest snapshot '${text}' ${state}${why}; what is there is older`, {

@@ -58,21 +58,10 @@ export class WarmPool {
     this.#options = options;
   }
 
-  /** Of the VMs that wait: whose they will be. */
-  sandboxIds(): string[] {
-    return this.#ready().map(({ sandboxId }) => sandboxId);
-  }
-
-  slots(): number[] {
-    return this.#ready().map(({ launched }) => launched.run.slot.index);
-  }
-
-  #ready(): WarmVm[] {
-    return [...this.#shelves.values()].flatMap(({ ready }) => ready);
-  }
-
   get readyCount(): number {
-    return this.#ready().length;
+    let count = 0;
+    for (const { ready } of this.#shelves.values()) count += ready.length;
+    return count;
   }
 
   /** A VM that is the caller's from now on, stopped; undefined when none waits. Notes that the build is in use. */

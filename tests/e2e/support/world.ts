@@ -15,6 +15,8 @@ export interface World {
   server: ServerHandle;
   /** Reference of the Debian image in the registry. */
   image: string;
+  /** Options that lead an SDK to the server. */
+  connection: { apiKey: string; apiUrl: string; sandboxUrl: string };
   destroy(): Promise<void>;
 }
 
@@ -41,10 +43,12 @@ export async function createWorld(env: Record<string, string> = {}): Promise<Wor
     await registry.push(`oci:${layout}:bookworm`, 'library/debian:bookworm');
     const image = `${registry.host}/library/debian:bookworm`;
     const server = await startServer(env);
+    const { apiKey, url } = server;
     return {
       registry,
       server,
       image,
+      connection: { apiKey, apiUrl: url, sandboxUrl: url },
       destroy: async () => {
         try {
           await server.destroy();
