@@ -2,8 +2,9 @@
  * The port between the product and a virtual machine monitor. Three drivers implement it: `qemu`, `firecracker` (later)
  * and `fake`; ARCHITECTURE.md maps each method onto Firecracker's API.
  *
- * A VM's memory is a file. A cold boot maps it shared, so that after `saveTemplate` the file is the memory snapshot; a
- * restore maps it private, so that the file never changes and what the VM has changed can be found and dumped.
+ * A VM's memory is a file. The boot of a template maps it shared, so that after `saveTemplate` the file is the memory
+ * snapshot; every other start maps it private, so that the file never changes and what the VM has changed can be found and
+ * dumped.
  */
 
 import type { MemoryDump, Slot } from '@aenv/linux';
@@ -33,6 +34,8 @@ export interface BootRequest extends VmStart {
   initramfs: string;
   /** Appended to the kernel's command line; words of [0-9A-Za-z_.,:/=+-]. */
   kernelArguments: string[];
+  /** shared: `memoryFile` is made, and is the guest's RAM. private: it is there, all zero, and stays so. */
+  memory: 'shared' | 'private';
 }
 
 export interface RestoreRequest extends VmStart {
@@ -73,10 +76,10 @@ export interface Vm {
   stop(): Promise<void>;
   /** Lets them run. No error when they run. */
   resume(): Promise<void>;
-  /** Device state of a stopped, cold-booted VM to `stateFile`; `memoryFile` is complete afterwards. Ends nothing. */
+  /** Device state of a stopped VM that was booted with shared memory to `stateFile`; `memoryFile` is complete afterwards. Ends nothing. */
   saveTemplate(stateFile: string): Promise<void>;
   /**
-   * Device state and changed pages of a stopped, restored VM. On failure the VM can be resumed as if nothing was. `onRead`
+   * Device state and changed pages of a stopped VM with private memory. On failure the VM can be resumed as if nothing was. `onRead`
    * is called when it may be resumed, while the files are still being written.
    */
   savePause(stateFile: string, memoryDiff: string, onRead?: () => void): Promise<MemoryDump>;
@@ -86,15 +89,21 @@ export interface Vm {
   sealDisk(layer: string): Promise<void>;
   /** Closes a layer that was added and has not become the disk. */
   removeLayer(layer: string): Promise<void>;
+  /**
+   * Copies what lies between the disk and `base`, a file that it stands on, into the disk, which then stands on `base`
+   * alone. The guest runs meanwhile, and reads the same at any moment. Rejects with the reason of `signal` when that ends
+   * it; what has been copied is kept.
+   */
+  mergeDisk(base: string, signal: AbortSignal): Promise<void>;
   /** Ends the VMM within `graceMs` milliseconds (0 = at once) plus the kernel's time to tear it down. */
   kill(graceMs: number): Promise<void>;
 }
 
 export interface VmmDriver {
   readonly name: 'qemu' | 'firecracker' | 'fake';
-  /** Boots from the kernel with shared memory; returns when the VMM runs the guest (not when the guest is ready). */
+  // Both return with the processors stopped, so that the caller records the fact before `resume()`.
+  /** Puts together a machine that will boot from the kernel. */
   boot(request: BootRequest): Promise<Vm>;
-  /** Restores; returns with the processors stopped, so that the caller records the fact before `resume()`. */
   restore(request: RestoreRequest): Promise<Vm>;
   /** The VM of `record` if it still runs, whatever its processors do; undefined when it is gone. Its record says which disk it has. */
   adopt(record: VmRecord): Promise<Vm | undefined>;

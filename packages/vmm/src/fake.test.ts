@@ -29,6 +29,7 @@ async function harness(): Promise<VmmHarness & { machine: FakeMachine }> {
         kernel: '/kernel',
         initramfs: '/initramfs',
         kernelArguments: [],
+        memory: 'shared',
       };
     },
     layer: async (id) => {
@@ -36,6 +37,7 @@ async function harness(): Promise<VmmHarness & { machine: FakeMachine }> {
       await writeFile(path, '');
       return path;
     },
+    blank: (path) => writeFile(path, '[]'),
     seal: async () => {},
     // A fake guest counts when it is looked at.
     counts: async ({ record: { id } }) => {
@@ -59,7 +61,9 @@ vmmContract('fake', harness);
 
 async function booted(run: (machine: FakeMachine, vm: Vm) => Promise<void>): Promise<void> {
   await using given = await harness();
-  await run(given.machine, await given.driver.boot(await given.bootRequest('vm')));
+  const vm = await given.driver.boot(await given.bootRequest('vm'));
+  await vm.resume();
+  await run(given.machine, vm);
 }
 
 test('an injected failure hits one call and has no effect', () =>

@@ -19,6 +19,7 @@ export type FakeOperation =
   | 'savePause'
   | 'addLayer'
   | 'sealDisk'
+  | 'mergeDisk'
   | 'kill';
 
 const PAGE_BYTES = 4096;
@@ -28,7 +29,7 @@ interface FakeVm {
   record: VmRecord;
   /** Content of the guest's RAM; each key counts as one page. */
   memory: Map<string, string>;
-  /** What the memory file holds; undefined for a VM that was booted and maps the file shared. */
+  /** What the memory file holds; undefined for a VM that maps it shared. */
   base: ReadonlyMap<string, string> | undefined;
   running: boolean;
   ended: PromiseWithResolvers<VmEnd>;
@@ -88,13 +89,13 @@ export class FakeMachine {
     return this.#vms.get(id);
   }
 
-  /** Adds a VM with this memory; `base` as in FakeVm. */
-  add(start: VmStart, memory: Map<string, string>, base: FakeVm['base'], running: boolean): FakeVm {
+  /** Adds a VM with this memory, stopped; `base` as in FakeVm. */
+  add(start: VmStart, memory: Map<string, string>, base: FakeVm['base']): FakeVm {
     if (this.#vms.has(start.id)) throw new AenvError('conflict', `a VM ${start.id} is running already`);
     const { id, slot, directory, memoryFile, diskFile } = start;
     const pid = this.#nextPid++;
     const record = { driver: 'fake', id, pid, startTicks: pid, slot: slot.index, directory, memoryFile, diskFile };
-    const vm: FakeVm = { record, memory, base, running, ended: Promise.withResolvers() };
+    const vm: FakeVm = { record, memory, base, running: false, ended: Promise.withResolvers() };
     this.#vms.set(id, vm);
     return vm;
   }
@@ -116,8 +117,10 @@ export function createFakeDriver(machine: FakeMachine): VmmDriver {
 async function boot(machine: FakeMachine, request: BootRequest): Promise<Vm> {
   await machine.enter('boot');
   await requireFile(request.diskFile, 'sandbox_start_failed');
-  await writeMap(request.memoryFile, new Map());
-  return handle(machine, machine.add(request, new Map(), undefined, true));
+  const shared = request.memory === 'shared';
+  if (shared) await writeMap(request.memoryFile, new Map());
+  else await requireFile(request.memoryFile, 'sandbox_start_failed');
+  return handle(machine, machine.add(request, new Map(), shared ? undefined : new Map()));
 }
 
 async function restore(machine: FakeMachine, request: RestoreRequest): Promise<Vm> {
@@ -128,7 +131,7 @@ async function restore(machine: FakeMachine, request: RestoreRequest): Promise<V
   }
   const base = await readMap(request.memoryFile);
   const diff = request.memoryDiff === undefined ? [] : await readMap(request.memoryDiff);
-  return handle(machine, machine.add(request, new Map([...base, ...diff]), base, false));
+  return handle(machine, machine.add(request, new Map([...base, ...diff]), base));
 }
 
 /** The machine's VM as a driver hands it out. */
@@ -164,7 +167,7 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
       vm.running = true;
     },
     saveTemplate: async (stateFile) => {
-      if (vm.base) throw new Error(`the VM ${id} was restored: its memory is private`);
+      if (vm.base) throw new Error(`the VM ${id} has private memory: it is no template`);
       await saving('saveTemplate', [stateFile], async () => {
         await writeMap(vm.record.memoryFile, vm.memory);
         await writeFile(stateFile, `${STATE_TEXT}${id}`);
@@ -172,7 +175,7 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
     },
     savePause: async (stateFile, memoryDiff) => {
       const { base } = vm;
-      if (!base) throw new Error(`the VM ${id} was booted: its memory has no base`);
+      if (!base) throw new Error(`the VM ${id} has shared memory: it has no base`);
       const changed = new Map([...vm.memory].filter(([key, value]) => base.get(key) !== value));
       await saving('savePause', [stateFile, memoryDiff], async () => {
         await writeFile(stateFile, `${STATE_TEXT}${id}`);
@@ -193,6 +196,11 @@ function handle(machine: FakeMachine, vm: FakeVm): Vm {
     },
     removeLayer: async (layer) => {
       added.delete(layer);
+    },
+    mergeDisk: async (base, signal) => {
+      await enter('mergeDisk');
+      signal.throwIfAborted();
+      await requireFile(base, 'vmm_failed');
     },
     kill: async () => {
       await machine.enter('kill');

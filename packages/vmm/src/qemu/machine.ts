@@ -44,7 +44,10 @@ const KERNEL_ARGUMENTS = [
 /** `clock`: what `hostClockArguments` says. */
 export function bootArguments(qemu: string, accel: Accelerator, request: BootRequest, clock: string[]): string[] {
   return [
-    ...machineArguments(qemu, accel, request, 'share=on', []),
+    ...(request.memory === 'shared'
+      ? machineArguments(qemu, accel, request, 'share=on', [])
+      : privateMachineArguments(qemu, accel, request)),
+    '-S',
     '-kernel',
     request.kernel,
     '-initrd',
@@ -64,9 +67,7 @@ function kernelCommandLine(clock: string[], given: string[]): string {
  */
 export function restoreArguments(qemu: string, accel: Accelerator, request: RestoreRequest): string[] {
   return [
-    // Private and, for the file, read-only: QEMU could not write the template even if it wanted to.
-    // suppress-vmdesc: the state carries no description of itself.
-    ...machineArguments(qemu, accel, request, 'share=off,readonly=on,rom=off', ['suppress-vmdesc=on']),
+    ...privateMachineArguments(qemu, accel, request),
     '-S',
     '-incoming',
     'defer',
@@ -74,6 +75,12 @@ export function restoreArguments(qemu: string, accel: Accelerator, request: Rest
     '-global',
     'migration.send-configuration=off',
   ];
+}
+
+function privateMachineArguments(qemu: string, accel: Accelerator, start: VmStart): string[] {
+  // Private and, for the file, read-only: QEMU could not write it even if it wanted to.
+  // suppress-vmdesc: the state carries no description of itself.
+  return machineArguments(qemu, accel, start, 'share=off,readonly=on,rom=off', ['suppress-vmdesc=on']);
 }
 
 /** A guest with no device but its console, for the probe. */

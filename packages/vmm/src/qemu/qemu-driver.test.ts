@@ -30,10 +30,12 @@ async function withHarness(t: TestContext, run: (harness: QemuHarness) => Promis
 test('a guest that powers off is told from one that panics', (t) =>
   withHarness(t, async (harness) => {
     const off = await harness.driver.boot(await harness.bootRequest('off', aliveProgram()));
+    await off.resume();
     const shutdown = await off.ended;
     assert.equal(shutdown.cause, 'guest_shutdown');
     assert.ok(shutdown.detail.includes(ALIVE_TEXT), shutdown.detail);
     const panicking = await harness.driver.boot(await harness.bootRequest('panic', endingProgram()));
+    await panicking.resume();
     const panic = await panicking.ended;
     assert.equal(panic.cause, 'guest_panic');
     assert.match(panic.detail, /^Kernel panic - not syncing: Attempted to kill init/);

@@ -5,6 +5,7 @@ import type { Launcher, VmExit, VmProcess } from '@aenv/linux';
 import { AenvError, type ErrorCode, isSystemError, type Logger, pollUntil } from '@aenv/std';
 import type { BootRequest, RestoreRequest, Vm, VmmDriver, VmRecord, VmStart } from '../driver.ts';
 import { diskFileOf } from './disk.ts';
+import { endMerge } from './disk-merge.ts';
 import { lastLines, readLog, VmExits } from './exits.ts';
 import { hostClockArguments } from './host-clock.ts';
 import {
@@ -78,8 +79,8 @@ class QemuDriver implements QemuVmmDriver {
     const clock = this.#accel === 'tcg' ? await hostClockArguments() : [];
     return this.#start(request, {
       argv: bootArguments(this.#qemu, this.#accel, request, clock),
-      own: [request.memoryFile, request.diskFile],
-      memory: 'shared',
+      own: request.memory === 'shared' ? [request.memoryFile, request.diskFile] : [request.diskFile],
+      memory: request.memory,
       failure: 'sandbox_start_failed',
       prepare: async () => {},
     });
@@ -113,7 +114,8 @@ class QemuDriver implements QemuVmmDriver {
       return undefined;
     }
     const qmp = await connect(record.directory, exit, ADOPT_TIMEOUT_MS);
-    // Only builds are cold-booted, and a build does not outlive the server that runs it.
+    await endMerge(qmp);
+    // Only builds have shared memory, and a build does not outlive the server that runs it.
     return this.#vm({ ...record, diskFile: await diskFileOf(qmp, record.diskFile) }, 'private', qmp, exit);
   }
 

@@ -5,6 +5,7 @@ import type { Launcher, MemoryDump, VmExit } from '@aenv/linux';
 import { AenvError, sleep } from '@aenv/std';
 import type { Vm, VmEnd, VmRecord } from '../driver.ts';
 import { diskNode, diskNodeName, layerNode } from './disk.ts';
+import { mergeInto } from './disk-merge.ts';
 import { describeEnd, readLog } from './exits.ts';
 import { type Accelerator, CONSOLE_LOG } from './machine.ts';
 import type { QmpClient } from './qmp.ts';
@@ -55,13 +56,12 @@ export class QemuVm implements Vm {
 
   async saveTemplate(stateFile: string): Promise<void> {
     if (this.#parts.memory !== 'shared')
-      throw new Error(`the VM ${this.record.id} was restored: its memory is private`);
+      throw new Error(`the VM ${this.record.id} has private memory: it is no template`);
     await this.#saving(async () => this.#keepState(await this.#saveDevices(), stateFile), [stateFile]);
   }
 
   async savePause(stateFile: string, memoryDiff: string, onRead?: () => void): Promise<MemoryDump> {
-    if (this.#parts.memory !== 'private')
-      throw new Error(`the VM ${this.record.id} was booted: its memory has no base`);
+    if (this.#parts.memory !== 'private') throw new Error(`the VM ${this.record.id} has shared memory: it has no base`);
     const save = async () => {
       // Saving the devices may still write to guest RAM, so the RAM comes second.
       const own = await this.#saveDevices();
@@ -95,6 +95,11 @@ export class QemuVm implements Vm {
 
   async removeLayer(layer: string): Promise<void> {
     await this.#parts.qmp.execute('blockdev-del', { 'node-name': layerNode(layer) });
+  }
+
+  async mergeDisk(base: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await mergeInto(this.#parts.qmp, await diskNodeName(this.#parts.qmp), base, signal);
   }
 
   async kill(graceMs: number): Promise<void> {

@@ -1,7 +1,7 @@
 /** What every driver promises, as tests. A driver's own test file calls `vmmContract` with a harness. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { access, readFile, truncate, writeFile } from 'node:fs/promises';
+import { access, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { pollUntil, sleep } from '@aenv/std';
@@ -15,6 +15,8 @@ export interface VmmHarness extends AsyncDisposable {
   bootRequest(id: string): Promise<BootRequest>;
   /** Makes an empty layer over the disk `base`. */
   layer(id: string, base: string): Promise<string>;
+  /** Makes an all zero memory file. */
+  blank(path: string, memoryMb: number): Promise<void>;
   /** Makes a file unwritable for every VM. */
   seal(path: string): Promise<void>;
   /** The numbers that the guest has counted since this VM was started or restored, in order. */
@@ -66,6 +68,7 @@ class Steps {
   async template(id: string): Promise<Saved> {
     const request = await this.harness.bootRequest(id);
     const vm = await this.harness.driver.boot(request);
+    await vm.resume();
     await this.countsOn(vm);
     await vm.stop();
     const count = await this.standsStill(vm);
@@ -104,6 +107,8 @@ const CASES: Record<string, (steps: Steps) => Promise<void>> = {
     const { driver } = steps.harness;
     const vm = await driver.boot(await steps.harness.bootRequest('boot'));
     assert.equal(vm.record.driver, driver.name);
+    assert.deepEqual(await steps.harness.counts(vm), [], 'a booted VM stands still until it is resumed');
+    await vm.resume();
     await steps.countsOn(vm);
     await vm.stop();
     await vm.stop();
@@ -162,6 +167,61 @@ const CASES: Record<string, (steps: Steps) => Promise<void>> = {
     await back.kill(0);
   },
 
+  'a VM that booted with private memory can be paused, and its memory file stays empty': async (steps) => {
+    const request = await steps.harness.bootRequest('private');
+    await steps.harness.blank(request.memoryFile, request.resources.memoryMb);
+    const before = await digest(request.memoryFile);
+    const vm = await steps.harness.driver.boot({ ...request, memory: 'private' });
+    await vm.resume();
+    await steps.countsOn(vm);
+    const { resources, memoryFile, kernel, initramfs, kernelArguments } = request;
+    const template = { resources, memoryFile, kernel, initramfs, kernelArguments, stateFile: '' };
+    const paused = await steps.pause(vm, 'paused', { request: template, count: 0 });
+    await vm.kill(0);
+    const again = await steps.restore('again', paused);
+    await again.resume();
+    await steps.continues(again, paused.count);
+    await again.kill(0);
+    assert.equal(await digest(request.memoryFile), before);
+  },
+
+  'layers below the disk can be merged into it, and a VM restored on it later goes on': async (steps) => {
+    const template = await steps.template('template');
+    const vm = await steps.restore('source', template);
+    await vm.resume();
+    const files = [vm.record.diskFile];
+    for (const id of ['second', 'third']) {
+      const layer = await steps.harness.layer(id, files.at(-1) as string);
+      await vm.addLayer(layer);
+      await vm.stop();
+      await vm.sealDisk(layer);
+      await vm.resume();
+      files.push(layer);
+    }
+    const [first = '', second = '', third = ''] = files;
+    const sealed = await digest(second);
+    await assert.rejects(vm.mergeDisk(first, AbortSignal.abort(new Error('given up'))), /given up/);
+    await vm.mergeDisk(first, new AbortController().signal);
+    assert.equal(vm.record.diskFile, third);
+    await steps.countsOn(vm);
+    assert.equal(await digest(second), sealed);
+    await rm(second);
+    await steps.harness.seal(first);
+    const paused = await steps.pause(vm, 'merged', template);
+    await vm.kill(0);
+    const { slot, directory } = await steps.harness.bootRequest('after');
+    const after = await steps.harness.driver.restore({
+      ...paused.request,
+      id: 'after',
+      slot,
+      directory,
+      diskFile: third,
+    });
+    await after.resume();
+    await steps.continues(after, paused.count);
+    await after.kill(0);
+  },
+
   'the disk can be sealed while the VM stands still, and the next driver knows the new one': async (steps) => {
     const template = await steps.template('template');
     const vm = await steps.restore('source', template);
@@ -196,7 +256,7 @@ const CASES: Record<string, (steps: Steps) => Promise<void>> = {
     await assert.rejects(vm.savePause(join(steps.harness.directory, 'none/x.state'), diff), {
       code: 'snapshot_failed',
     });
-    await assert.rejects(vm.saveTemplate(state), /was restored/);
+    await assert.rejects(vm.saveTemplate(state), /private memory/);
     await absent(state);
     await absent(diff);
     await vm.resume();
@@ -221,6 +281,7 @@ const CASES: Record<string, (steps: Steps) => Promise<void>> = {
 
   'a VMM that dies says so': async (steps) => {
     const vm = await steps.harness.driver.boot(await steps.harness.bootRequest('crash'));
+    await vm.resume();
     await steps.countsOn(vm);
     await steps.harness.crash(vm);
     assert.equal((await vm.ended).cause, 'vmm_crash');

@@ -1,7 +1,7 @@
 /** A real host for tests of the QEMU driver: launcher, kernel, slots, disks. Everything is gone after `close`. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ensureLauncher, type Launcher, lookUpProgram } from '@aenv/linux';
@@ -65,6 +65,7 @@ export class QemuHarness implements VmmHarness {
       kernel: join(this.directory, 'vmlinuz'),
       initramfs: image,
       kernelArguments: [],
+      memory: 'shared',
     };
   }
 
@@ -72,6 +73,11 @@ export class QemuHarness implements VmmHarness {
     const path = join(this.directory, `${id}.qcow2`);
     execFileSync('qemu-img', ['create', '-q', '-u', '-f', 'qcow2', '-b', base, '-F', 'qcow2', path, '16M']);
     return path;
+  }
+
+  async blank(path: string, memoryMb: number): Promise<void> {
+    await writeFile(path, '', { mode: 0o444 });
+    await truncate(path, memoryMb * 2 ** 20);
   }
 
   async seal(path: string): Promise<void> {
