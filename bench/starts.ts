@@ -1,6 +1,6 @@
 /** Start, resume and pause, up to the first output of a command. */
 import { randomBytes } from 'node:crypto';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { homeLayout, SandboxStore } from '@aenv/snapshot';
 import { sleep } from '@aenv/std';
@@ -88,9 +88,9 @@ async function pauseAfter(bench: Bench, mb: number): Promise<{ ms: number; saved
   await dirty(bench, sandbox, mb);
   const { ms, value } = await timed(() => server.call('POST', `/sandboxes/${sandbox.id}/pause`));
   if (value.status !== 204) throw new Error(`pause: ${JSON.stringify(value)}`);
-  const manifest = await new SandboxStore(homeLayout(server.home)).pauseManifest(sandbox.id);
+  const { size } = await stat(new SandboxStore(homeLayout(server.home)).saved(sandbox.id).memoryDiff);
   await bench.kill(sandbox);
-  return { ms, savedMb: (manifest?.sizes.memoryDiff ?? 0) / 2 ** 20 };
+  return { ms, savedMb: size / 2 ** 20 };
 }
 
 /** The floor of what a larger diff costs: writing so many bytes to a new file, once they are in memory. */

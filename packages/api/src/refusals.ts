@@ -15,10 +15,6 @@ function isFilled(value: object | null | undefined): boolean {
   return value !== undefined && value !== null && Object.keys(value).length > 0;
 }
 
-export function refuseWithoutMemory(memory: boolean | undefined): void {
-  refuse(memory === false, 'memory: false (keeping only the disk)', 'Leave it out: memory is always kept.');
-}
-
 function refuseNetwork(network: Schema<'Network'>): void {
   const policy = 'Use allow_internet_access, which is all or nothing.';
   refuse(network.allowPublicTraffic === false, 'network.allowPublicTraffic: false', 'Use a secure sandbox.');
@@ -31,7 +27,6 @@ function refuseNetwork(network: Schema<'Network'>): void {
 }
 
 export function refuseForSandbox(body: SandboxRequest): void {
-  refuse(body.autoPauseMemory === false, 'autoPauseMemory: false', 'Leave it out: a pause always keeps the memory.');
   if (body.network !== undefined) refuseNetwork(body.network);
   refuse(isFilled(body.volumeMounts), 'volumeMounts');
   if ('mcp' in body) refuse((body.mcp ?? null) !== null, 'mcp', 'Start the MCP server inside the sandbox.');

@@ -36,6 +36,7 @@ test('a sandbox from create to kill', async () => {
       template: 'base',
       timeoutSeconds: 60,
       onTimeout: 'pause',
+      pauseMemory: true,
       autoResume: true,
       secure: true,
       allowInternetAccess: false,
@@ -51,7 +52,8 @@ test('a sandbox from create to kill', async () => {
     await sandbox.setTimeout(5000);
     assert.equal((await sandbox.getInfo()).endAt.getTime(), harness.clock.now() + 5000);
     assert.equal(await sandbox.pause(), true);
-    assert.equal(await sandbox.pause(), false);
+    assert.equal(await sandbox.pause({ keepMemory: false }), false);
+    assert.deepEqual(harness.engine.sandboxes.memory, [true, false]);
     assert.equal((await Sandbox.getInfo(sandbox.sandboxId, options)).state, 'paused');
     const again = await Sandbox.connect(sandbox.sandboxId, options);
     assert.equal(again.sandboxId, sandbox.sandboxId);
@@ -112,7 +114,6 @@ test('failures become the errors that the SDK documents', async () => {
     harness.engine.fail('createSandbox', undefined);
     const sandbox = await Sandbox.create('base', options);
     await assert.rejects(sandbox.updateNetwork({ allowInternetAccess: false }), /400: .*cannot be changed/);
-    await assert.rejects(sandbox.pause({ keepMemory: false }), /400: .*memory: false/);
     const network = { denyOut: ['10.0.0.0/8'] };
     await assert.rejects(Sandbox.create('base', { ...options, network }), SandboxError);
   });

@@ -65,6 +65,7 @@ export function snapshot(view: SnapshotView): Schema<'Snapshot'> {
     sandboxID: view.sandboxId,
     state: view.state,
     durable: view.durable,
+    memory: view.memory,
     ...(view.reason === undefined ? {} : { reason: view.reason }),
     createdAt: time(view.createdAt),
     cpuCount: view.cpuCount,

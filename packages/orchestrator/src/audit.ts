@@ -165,7 +165,7 @@ async function sandboxFindings(
 
 async function isSaved(store: Context['sandboxStore'], id: string): Promise<boolean> {
   try {
-    return (await store.pauseManifest(id)) !== undefined;
+    return (await store.paused(id)) !== undefined;
   } catch (error) {
     if (error instanceof AenvError) return false;
     throw error;

@@ -57,7 +57,9 @@ export async function capture(context: Context, slots: SlotPool, work: Capture):
         kernel: machine.kernel,
         initramfs: machine.initramfs,
         kernelArguments: machine.kernelArguments,
+        memory: 'shared',
       });
+      await vm.resume();
       await untilEnded(vm, work.signal, prepare(context, work, { vm, run: { slot, vm: vm.record } }));
       await vm.stop();
       await vm.saveTemplate(files.state);

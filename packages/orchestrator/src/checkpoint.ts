@@ -27,18 +27,18 @@ interface Saving {
   written: Promise<void>;
 }
 
-/** After a failure the VM runs on as it was, or `live.vm` is absent because it cannot. */
-export async function checkpoint(context: Context, live: Live, holder: string, into: SavedState): Promise<Checkpoint> {
+/** Without `into` only the disk is kept. After a failure the VM runs on as it was, or `live.vm` is absent because it cannot. */
+export async function checkpoint(context: Context, live: Live, holder: string, into?: SavedState): Promise<Checkpoint> {
   const { vm, row } = live;
   if (!vm || !row.run) throw new AenvError('internal', `sandbox ${row.id} is running without a VM`);
   const { layerStore, layers, templateStore } = context;
   const top = newLayerId();
   // Held first: whatever happens to the sandbox, nothing that the copy stands on goes.
-  layers.hold(holder, [...layers.of(row.buildId), ...row.layers]);
+  layers.hold(holder, row.layers);
   layers.hold(row.id, [top]);
   try {
     const { disk } = await templateStore.manifest(row.buildId);
-    refuseTooDeep(row.id, disk.parents.length + 1 + row.layers.length);
+    refuseTooDeep(row.id, row.layers.length);
     await layerStore.create(top, layerStore.path(topOf(row)), disk.sizeMb);
     await vm.addLayer(layerStore.path(top));
     const { stillMs, saving } = await standStill(context, live, vm, () => saveAndSeal(vm, into, layerStore.path(top)));
@@ -65,7 +65,11 @@ function refuseTooDeep(id: string, layers: number): void {
  * Returns when the VM may run again. What could not be read is told by `written`: once the disk is sealed, the new layer is
  * the sandbox's, whatever became of the rest.
  */
-async function saveAndSeal(vm: Vm, into: SavedState, top: string): Promise<Saving> {
+async function saveAndSeal(vm: Vm, into: SavedState | undefined, top: string): Promise<Saving> {
+  if (!into) {
+    await vm.sealDisk(top);
+    return { written: Promise.resolve() };
+  }
   const read = Promise.withResolvers<void>();
   const written = vm.savePause(into.state, into.memoryDiff, read.resolve).then(() => {});
   const [sealed] = await Promise.allSettled([vm.sealDisk(top), Promise.race([read.promise, written])]);

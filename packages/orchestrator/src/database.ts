@@ -32,6 +32,8 @@ const MIGRATIONS = [
     base_build_id TEXT REFERENCES builds (id),
     -- Set for a snapshot.
     source_sandbox_id TEXT,
+    -- Of a snapshot: 1 when it has no memory.
+    disk_only INTEGER NOT NULL DEFAULT 0,
     -- Tags that name the build once it is ready.
     tags_json TEXT NOT NULL,
     guest_json TEXT,
@@ -65,7 +67,7 @@ const MIGRATIONS = [
     settings_json TEXT NOT NULL,
     token TEXT,
     run_json TEXT,
-    -- Disk layers over the build's disk, bottom first; the last one takes the guest's writes.
+    -- Disk layers over the disk of the template, bottom first; the last one takes the guest's writes.
     layers_json TEXT NOT NULL,
     -- The sandbox that it was forked from, and the build that it was started from.
     parent_id TEXT,
@@ -78,7 +80,7 @@ const MIGRATIONS = [
     layer TEXT NOT NULL,
     holder TEXT NOT NULL,
     PRIMARY KEY (layer, holder)
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
   CREATE INDEX layers_by_holder ON layers (holder);
 
   CREATE TABLE sandbox_logs (

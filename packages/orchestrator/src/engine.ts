@@ -35,6 +35,8 @@ export interface SandboxSettings {
   /** ≥ 1; more than the configured maximum is refused (`bad_request`) with the maximum in the message. */
   timeoutSeconds: number;
   onTimeout: OnTimeout;
+  /** Whether a pause on timeout keeps the memory; without it the sandbox boots when it is resumed. */
+  pauseMemory: boolean;
   autoResume: boolean;
   secure: boolean;
   allowInternetAccess: boolean;
@@ -154,6 +156,16 @@ export interface BuildStart {
   diskSizeMb?: number;
 }
 
+export interface MemoryOption {
+  /** False: only the disk counts, and the sandbox boots from it when it goes on. True by default. */
+  memory?: boolean;
+}
+
+export interface NewSnapshot extends MemoryOption {
+  /** `name` or `name:tag`. */
+  name?: string;
+}
+
 export type SnapshotState = 'creating' | 'ready' | 'failed';
 
 export interface SnapshotView {
@@ -170,6 +182,8 @@ export interface SnapshotView {
   diskSizeMb: number;
   /** Whether it would survive the loss of power. */
   durable: boolean;
+  /** False: what starts from it boots from its disk. */
+  memory: boolean;
   /** Why it failed. */
   reason?: string;
 }
@@ -276,11 +290,15 @@ export interface Engine {
   /** Returns when nothing of it is left. `sandbox_not_found`. */
   killSandbox(id: string): Promise<void>;
   /** `sandbox_not_found`, `sandbox_paused` when it is paused already, `snapshot_failed` (then it still runs). */
-  pauseSandbox(id: string): Promise<void>;
+  pauseSandbox(id: string, options?: MemoryOption): Promise<void>;
   /** `sandbox_not_found`, `sandbox_not_paused`, `restore_failed` (then it is still paused). */
-  resumeSandbox(id: string, timeoutSeconds: number): Promise<SandboxView>;
+  resumeSandbox(id: string, timeoutSeconds: number, options?: MemoryOption): Promise<SandboxView>;
   /** Resumes when paused; when running only ever prolongs the timeout. */
-  connectSandbox(id: string, timeoutSeconds: number): Promise<{ sandbox: SandboxView; resumed: boolean }>;
+  connectSandbox(
+    id: string,
+    timeoutSeconds: number,
+    options?: MemoryOption,
+  ): Promise<{ sandbox: SandboxView; resumed: boolean }>;
   /** Counts from now and may shorten. `sandbox_not_found` also for a paused sandbox, as E2B answers. */
   setTimeout(id: string, timeoutSeconds: number): Promise<void>;
   /** Only ever prolongs. */
@@ -296,7 +314,7 @@ export interface Engine {
    * Copies a running sandbox, which goes on at once. `name` is `NAME` or `NAME:TAG`. `sandbox_not_found`,
    * `sandbox_paused`, `conflict` (the name is a template's), `snapshot_failed` (then the sandbox runs on).
    */
-  createSnapshot(id: string, name?: string): Promise<SnapshotView>;
+  createSnapshot(id: string, options?: NewSnapshot): Promise<SnapshotView>;
   /** Newest first. */
   listSnapshots(filter: SnapshotFilter): SnapshotView[];
   /** `count` new sandboxes (1 to 100) with the state of a running one. Errors as of `createSnapshot`. */

@@ -3,6 +3,7 @@
  * processor, for a while. Only those that the next request wakes again: for others a pause would look like a failure.
  */
 import type { Context } from './options.ts';
+import type { SandboxRow } from './sandbox-table.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
 /** Share of one processor below which a guest is quiet; an emulated one that does nothing uses a hundredth. */
@@ -28,10 +29,10 @@ export class IdleWatch {
   sweep(): void {
     if (this.#context.idle.pauseAfterSeconds === 0) return;
     const seen = new Set<string>();
-    for (const { id, phase, run, settings } of this.#sandboxes.rows()) {
-      if (phase !== 'running' || !run || !settings.autoResume) continue;
-      seen.add(id);
-      if (this.#isIdle(id, run.vm.pid)) this.#pause(id);
+    for (const row of this.#sandboxes.rows()) {
+      if (row.phase !== 'running' || !row.run || !row.settings.autoResume) continue;
+      seen.add(row.id);
+      if (this.#isIdle(row.id, row.run.vm.pid)) this.#pause(row);
     }
     for (const id of this.#marks.keys()) if (!seen.has(id)) this.#marks.delete(id);
   }
@@ -54,10 +55,10 @@ export class IdleWatch {
     return busy < QUIET_CPU;
   }
 
-  #pause(id: string): void {
+  #pause({ id, settings }: SandboxRow): void {
     const { logger } = this.#context;
     logger.info({ sandboxId: id }, 'nobody uses the sandbox: it is paused');
-    void this.#sandboxes.pause(id).catch((err: unknown) => {
+    void this.#sandboxes.pause(id, settings.pauseMemory).catch((err: unknown) => {
       logger.warn({ err, sandboxId: id }, 'an idle sandbox could not be paused; it is tried again');
     });
   }

@@ -2,9 +2,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EgressPolicy, Slot } from '@aenv/linux';
-import type { SavedState } from '@aenv/snapshot';
+import { blankMemory, type GuestState } from '@aenv/snapshot';
 import { AenvError, randomBase36, withDeadline } from '@aenv/std';
-import type { Vm, VmEnd, VmRecord } from '@aenv/vmm';
+import type { BootRequest, Vm, VmEnd, VmmDriver, VmRecord } from '@aenv/vmm';
 import type { GuestIdentity } from './guest-port.ts';
 import type { Context } from './options.ts';
 import type { Run } from './sandbox-table.ts';
@@ -19,13 +19,15 @@ export interface LaunchRequest {
   /** The layer that takes the guest's writes. */
   diskFile: string;
   policy: EgressPolicy;
-  /** Absent: as the build was captured. */
-  saved?: SavedState;
+  /** Absent: it boots from its disk. */
+  state: GuestState | undefined;
 }
 
 export interface Launched {
   vm: Vm;
   run: Run;
+  /** How its guest will find itself. */
+  occasion: 'booted' | 'woken';
 }
 
 /** A name for a run of the VM of a sandbox or build: every start has its own, and tells whose it is. */
@@ -38,9 +40,9 @@ export function ownerOfVm(vmId: string): string {
   return vmId.slice(0, vmId.lastIndexOf('-'));
 }
 
-/** Restores a VM with its processors stopped. When it fails, nothing of it is left. */
+/** Restores or boots a VM, which stands still yet. When it fails, nothing of it is left. */
 export async function launch(context: Context, slots: SlotPool, request: LaunchRequest): Promise<Launched> {
-  const { machine, memory } = await context.templateStore.manifest(request.buildId);
+  const { machine } = await context.templateStore.manifest(request.buildId);
   if (machine.driver !== context.driver.name) {
     throw new AenvError(
       'restore_failed',
@@ -50,7 +52,8 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
       },
     );
   }
-  const memoryDiff = request.saved?.memoryDiff ?? memory.diff;
+  const { state } = request;
+  const memoryFile = state?.memory.base ?? (await blankMemory(context.home, machine.memoryMb));
   const slot = await slots.take(request.policy);
   const id = newVmId(request.sandboxId);
   const directory = join(context.home.vms, id);
@@ -58,25 +61,25 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
     slots.release(slot);
     await rm(directory, { recursive: true, force: true });
   };
-  return await fenced(
-    context,
-    { vm: id, giveUp },
-    context.driver
-      .restore({
-        id,
-        slot,
-        resources: { cpus: machine.cpus, memoryMb: machine.memoryMb },
-        directory,
-        memoryFile: memory.base,
-        diskFile: request.diskFile,
-        kernel: machine.kernel,
-        initramfs: machine.initramfs,
-        kernelArguments: machine.kernelArguments,
-        stateFile: request.saved?.state ?? context.templateStore.files(request.buildId).state,
-        ...(memoryDiff === undefined ? {} : { memoryDiff }),
-      })
-      .then((vm) => ({ vm, run: { slot, vm: vm.record } })),
-  );
+  const start = {
+    id,
+    slot,
+    resources: { cpus: machine.cpus, memoryMb: machine.memoryMb },
+    directory,
+    memoryFile,
+    diskFile: request.diskFile,
+    kernel: machine.kernel,
+    initramfs: machine.initramfs,
+    kernelArguments: machine.kernelArguments,
+  };
+  const vm = await fenced(context, { vm: id, giveUp }, wake(context.driver, start, state));
+  return { vm, run: { slot, vm: vm.record }, occasion: state ? 'woken' : 'booted' };
+}
+
+function wake(driver: VmmDriver, start: Omit<BootRequest, 'memory'>, state: GuestState | undefined): Promise<Vm> {
+  if (!state) return driver.boot({ ...start, memory: 'private' });
+  const { diff } = state.memory;
+  return driver.restore({ ...start, stateFile: state.state, ...(diff === undefined ? {} : { memoryDiff: diff }) });
 }
 
 /**
@@ -86,8 +89,8 @@ export async function launch(context: Context, slots: SlotPool, request: LaunchR
 async function fenced(
   { limits, logger, launcher }: Context,
   { vm: id, giveUp }: { vm: string; giveUp: () => Promise<void> },
-  launching: Promise<Launched>,
-): Promise<Launched> {
+  launching: Promise<Vm>,
+): Promise<Vm> {
   try {
     return await withDeadline(launching, limits.launchTimeoutSeconds * 1000, 'the start of the VM');
   } catch (error) {
@@ -98,7 +101,7 @@ async function fenced(
     logger.warn({ vm: id }, 'a VM does not come up in time: it is ended');
     // It may come up all the same, before or after it could be ended.
     void Promise.allSettled([launcher.killVm(id, 0), launching])
-      .then(([, late]) => (late.status === 'fulfilled' ? late.value.vm.kill(0) : undefined))
+      .then(([, late]) => (late.status === 'fulfilled' ? late.value.kill(0) : undefined))
       .then(giveUp)
       .catch((err: unknown) => logger.error({ err, vm: id }, 'what a late VM left is removed at the next start'));
     throw error;
@@ -127,7 +130,7 @@ export function endedEarly(end: VmEnd): AenvError {
 /** Waits for the guest daemon and gives it its identity; fails at once when the VM dies meanwhile. */
 export async function introduce(
   context: Context,
-  { vm, run }: Launched,
+  { vm, run }: Omit<Launched, 'occasion'>,
   initKey: string,
   identity: GuestIdentity,
 ): Promise<void> {

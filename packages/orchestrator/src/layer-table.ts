@@ -13,8 +13,9 @@ export class LayerTable {
     for (const layer of layers) insert.run(layer, holder);
   }
 
+  /** In the order in which it came to need them: those of one disk, bottom first. */
   of(holder: string): string[] {
-    const rows = this.#database.prepare('SELECT layer FROM layers WHERE holder = ?').all(holder);
+    const rows = this.#database.prepare('SELECT layer FROM layers WHERE holder = ? ORDER BY rowid').all(holder);
     return rows.map((row) => row.layer as string);
   }
 

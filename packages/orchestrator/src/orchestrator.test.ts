@@ -279,7 +279,7 @@ async function perform(
     else if (name === 'pause') await orchestrator.pauseSandbox(id);
     else if (name === 'resume') await orchestrator.resumeSandbox(id, 300);
     else if (name === 'connect') await orchestrator.connectSandbox(id, 300);
-    else if (name === 'snapshot') await orchestrator.createSnapshot(id, `s${which}`);
+    else if (name === 'snapshot') await orchestrator.createSnapshot(id, { name: `s${which}` });
     else if (name === 'rollback') await orchestrator.rollbackSandbox(id, `s${which}`, false);
     else if (name === 'fork') {
       const results = await orchestrator.forkSandbox(id, { count: 1 + which, timeoutSeconds: 300 });

@@ -13,6 +13,8 @@ import type {
   EngineStats,
   ForkResult,
   LogEntry,
+  MemoryOption,
+  NewSnapshot,
   OnceKey,
   SandboxFilter,
   SandboxMetric,
@@ -147,26 +149,30 @@ export class Orchestrator implements Engine {
     return this.#operation('kill', () => this.#parts.sandboxes.kill(id));
   }
 
-  pauseSandbox(id: string): Promise<void> {
-    return this.#operation('pause', () => this.#parts.sandboxes.pause(id));
+  pauseSandbox(id: string, { memory = true }: MemoryOption = {}): Promise<void> {
+    return this.#operation('pause', () => this.#parts.sandboxes.pause(id, memory));
   }
 
-  resumeSandbox(id: string, timeoutSeconds: number): Promise<SandboxView> {
+  resumeSandbox(id: string, timeoutSeconds: number, { memory = true }: MemoryOption = {}): Promise<SandboxView> {
     return this.#operation('resume', async () => {
-      await this.#parts.sandboxes.resume(id, 'resume', timeoutSeconds);
+      await this.#parts.sandboxes.resume(id, 'resume', { timeoutSeconds, memory });
       return this.getSandbox(id);
     });
   }
 
-  connectSandbox(id: string, timeoutSeconds: number): Promise<{ sandbox: SandboxView; resumed: boolean }> {
+  connectSandbox(
+    id: string,
+    timeoutSeconds: number,
+    { memory = true }: MemoryOption = {},
+  ): Promise<{ sandbox: SandboxView; resumed: boolean }> {
     return this.#operation('connect', async () => {
-      const resumed = await this.#parts.sandboxes.resume(id, 'connect', timeoutSeconds);
+      const resumed = await this.#parts.sandboxes.resume(id, 'connect', { timeoutSeconds, memory });
       return { sandbox: this.getSandbox(id), resumed };
     });
   }
 
-  createSnapshot(id: string, name?: string): Promise<SnapshotView> {
-    return this.#operation('snapshot', () => this.#parts.snapshots.create(id, name));
+  createSnapshot(id: string, options: NewSnapshot = {}): Promise<SnapshotView> {
+    return this.#operation('snapshot', () => this.#parts.snapshots.create(id, options));
   }
 
   listSnapshots(filter: SnapshotFilter): SnapshotView[] {

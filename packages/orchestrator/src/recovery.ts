@@ -127,7 +127,7 @@ async function adopt({ driver, logger }: Context, record: VmRecord): Promise<Vm 
 
 async function isSaved({ sandboxStore, logger }: Context, { id }: SandboxRow): Promise<boolean> {
   try {
-    return (await sandboxStore.pauseManifest(id)) !== undefined;
+    return (await sandboxStore.paused(id)) !== undefined;
   } catch (err) {
     // A damaged one is kept on disk with its sandbox, so that a newer server or a person may still read it.
     logger.error({ err, sandboxId: id }, 'the saved state of a sandbox cannot be read');

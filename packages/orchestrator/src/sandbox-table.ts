@@ -24,7 +24,7 @@ export interface SandboxRow {
   /** Access token of aenvd for secure sandboxes. */
   token?: string;
   run?: Run;
-  /** Disk layers over the build's disk, bottom first; the last one takes the guest's writes. */
+  /** Disk layers over the disk of the template, bottom first; the last one takes the guest's writes. */
   layers: string[];
   /** The sandbox that it was forked from. */
   parentId?: string;

@@ -3,8 +3,8 @@
  * work or throws and says in `Live` what is left.
  */
 
-import { MANIFEST_VERSION, type SavedState } from '@aenv/snapshot';
-import { AenvError, newLayerId } from '@aenv/std';
+import type { GuestState, SavedState } from '@aenv/snapshot';
+import { AenvError, newLayerId, withDeadline } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
 import { checkpoint } from './checkpoint.ts';
 import type { LogLevel } from './engine.ts';
@@ -15,6 +15,9 @@ import { type Run, type SandboxRow, type SandboxTable, topOf } from './sandbox-t
 import type { SlotPool } from './slot-pool.ts';
 import type { BuildRow, GuestSettings } from './template-table.ts';
 import type { WarmVm } from './warm-pool.ts';
+
+/** How long a guest may take to write to its disk what it holds in memory, milliseconds. */
+const SYNC_MS = 60_000;
 
 /** A record with what is under way and what runs. */
 export interface Live {
@@ -33,12 +36,12 @@ export interface Live {
 /** What a sandbox starts from: a build, or the state of a running sandbox. */
 export interface Origin {
   build: BuildRow;
-  /** Sealed layers between the build's disk and the new one, bottom first. */
+  /** Sealed layers between the template's disk and the new one, bottom first. */
   layers: string[];
   /** An empty layer over the last of them. */
   emptyLayer: string;
   /** Absent: as the build was captured. */
-  saved?: SavedState;
+  state?: GuestState;
 }
 
 export class SandboxWork {
@@ -73,7 +76,7 @@ export class SandboxWork {
       if (!policy.internet) await launcher.setPolicy(launched.run.slot.index, policy);
       await this.#take(live, launched);
       await launched.vm.resume();
-      await this.greet(live, launched, 'claimed');
+      await this.greet(live, launched.run, launched.vm, 'claimed');
       return true;
     } catch (err) {
       logger.warn({ err, sandboxId: live.row.id }, 'a waiting VM was of no use; another one is started');
@@ -85,40 +88,34 @@ export class SandboxWork {
     }
   }
 
-  async #launch(live: Live, { emptyLayer, saved }: Origin): Promise<void> {
+  async #launch(live: Live, { emptyLayer, state }: Origin): Promise<void> {
     const { id, buildId } = live.row;
-    const { layerStore } = this.#context;
+    const { layerStore, templateStore } = this.#context;
     await layerStore.clone(topOf(live.row), emptyLayer);
     const launched = await launch(this.#context, this.#slots, {
       sandboxId: id,
       buildId,
       diskFile: layerStore.path(topOf(live.row)),
       policy: policyOf(live),
-      ...(saved ? { saved } : {}),
+      state: state ?? (await templateStore.guestState(buildId)),
     });
     await this.#take(live, launched);
-    await launched.vm.resume();
-    await this.greet(live, launched, 'woken');
+    await this.#begin(live, launched);
   }
 
   /** Pauses. After a failure the sandbox runs on; `live.vm` is absent when it cannot. */
-  async save(live: Live): Promise<void> {
+  async save(live: Live, withMemory: boolean): Promise<void> {
     const { vm, row } = live;
     if (!vm || !row.run) throw new AenvError('internal', `sandbox ${row.id} is running without a VM`);
     const { sandboxStore, clock, onRouteChange } = this.#context;
+    const base = vm.record.memoryFile;
     try {
+      if (!withMemory) await this.#sync(live);
       onRouteChange(row.id);
       await vm.stop();
       const staged = await sandboxStore.stagePause(row.id);
-      const { pages } = await vm.savePause(staged.state, staged.memoryDiff);
-      await sandboxStore.publishPause(row.id, {
-        version: MANIFEST_VERSION,
-        kind: 'pause',
-        sandboxId: row.id,
-        createdAt: clock.now(),
-        buildId: row.buildId,
-        pages,
-      });
+      const dump = withMemory ? await vm.savePause(staged.state, staged.memoryDiff) : undefined;
+      await sandboxStore.publishPause(row.id, clock.now(), dump && { base, pages: dump.pages });
     } catch (error) {
       await this.#undoSave(live, vm);
       throw AenvError.from(error, 'snapshot_failed');
@@ -155,23 +152,27 @@ export class SandboxWork {
     }
   }
 
-  /** Resumes. Returns the error of a guest that runs but does not answer; earlier ones leave the sandbox paused. */
-  async restore(live: Live, timeoutSeconds: number): Promise<unknown> {
+  /**
+   * Resumes, or boots when the memory was not kept or is not wanted. Returns the error of a guest that runs but does not
+   * answer; earlier ones leave the sandbox paused.
+   */
+  async restore(live: Live, timeoutSeconds: number, withMemory: boolean): Promise<unknown> {
     const { row } = live;
     const { sandboxStore, clock } = this.#context;
     const paused = { startedAt: row.startedAt, endAt: row.endAt };
     let launched: Launched;
     try {
       await this.#dropRun(live, undefined);
-      if (!(await sandboxStore.pauseManifest(row.id))) {
-        throw new AenvError('restore_failed', `the saved state of sandbox ${row.id} is incomplete`);
-      }
+      const paused = await sandboxStore.paused(row.id);
+      if (!paused) throw new AenvError('restore_failed', `the saved state of sandbox ${row.id} is incomplete`);
+      // Before anything runs: a disk that a guest has booted from does not fit the memory any more.
+      if (!withMemory && paused.guest) await sandboxStore.forgetMemory(row.id);
       launched = await launch(this.#context, this.#slots, {
         sandboxId: row.id,
         buildId: row.buildId,
         diskFile: this.#context.layerStore.path(topOf(row)),
         policy: policyOf(live),
-        saved: sandboxStore.saved(row.id),
+        state: withMemory ? paused.guest : undefined,
       });
     } catch (error) {
       throw AenvError.from(error, 'restore_failed');
@@ -188,9 +189,7 @@ export class SandboxWork {
     }
     row.phase = 'resuming';
     try {
-      await launched.vm.resume();
-      await sandboxStore.discardPause(row.id);
-      await this.greet(live, launched, 'woken');
+      await this.#begin(live, launched, () => sandboxStore.discardPause(row.id));
     } catch (error) {
       return AenvError.from(error, 'guest_unreachable');
     }
@@ -210,10 +209,10 @@ export class SandboxWork {
   }
 
   /**
-   * Saves the state of a running sandbox to `into`; `holder` holds the sealed layers of its disk, which are returned.
-   * After a failure the sandbox runs on; `live.vm` is absent when it cannot.
+   * Saves the state of a running sandbox to `into`, or without that its disk alone; `holder` holds the sealed layers of its
+   * disk, which are returned. After a failure the sandbox runs on; `live.vm` is absent when it cannot.
    */
-  async capture(live: Live, holder: string, into: SavedState): Promise<string[]> {
+  async capture(live: Live, holder: string, into?: SavedState): Promise<string[]> {
     const sealed = [...live.row.layers];
     const { run, top, stillMs, written } = await checkpoint(this.#context, live, holder, into);
     live.row.layers = [...sealed, top];
@@ -243,7 +242,7 @@ export class SandboxWork {
    */
   async rollBack(live: Live, origin: Origin): Promise<void> {
     const { row } = live;
-    const before = { vm: live.vm, run: row.run, layers: row.layers };
+    const before = { vm: live.vm, run: row.run };
     const launched = await this.#launchBeside(live, origin);
     this.#context.onRouteChange(row.id);
     const drop = () => this.#dropBefore(live, before);
@@ -253,20 +252,19 @@ export class SandboxWork {
         this.#context.logger.error({ err, sandboxId: row.id }, 'what a rollback replaced stays until the next start');
       });
     try {
-      await launched.vm.resume();
-      await this.greet(live, launched, 'woken');
+      await this.#begin(live, launched);
     } catch (error) {
       throw AenvError.from(error, 'guest_unreachable');
     }
     this.note(live, 'info', 'rolled back');
   }
 
-  async #launchBeside(live: Live, { build, emptyLayer }: Origin): Promise<Launched> {
-    const { layerStore, layers } = this.#context;
+  async #launchBeside(live: Live, { build, layers: below, emptyLayer }: Origin): Promise<Launched> {
+    const { layerStore, layers, templateStore } = this.#context;
     const { row } = live;
     const before = { buildId: row.buildId, layers: row.layers, run: row.run };
     const top = newLayerId();
-    layers.hold(row.id, [top]);
+    layers.hold(row.id, [...below, top]);
     try {
       await layerStore.clone(top, emptyLayer);
       const launched = await launch(this.#context, this.#slots, {
@@ -274,8 +272,9 @@ export class SandboxWork {
         buildId: build.id,
         diskFile: layerStore.path(top),
         policy: policyOf(live),
+        state: await templateStore.guestState(build.id),
       });
-      Object.assign(row, { buildId: build.id, layers: [top], run: launched.run });
+      Object.assign(row, { buildId: build.id, layers: [...below, top], run: launched.run });
       try {
         this.#table.put(row);
       } catch (error) {
@@ -287,16 +286,22 @@ export class SandboxWork {
     } catch (error) {
       Object.assign(row, before);
       await layerStore.remove([top]);
-      layers.release(row.id, [top]);
+      await this.#release(row);
       throw AenvError.from(error, 'restore_failed');
     }
   }
 
-  async #dropBefore(live: Live, before: { vm?: Vm; run?: Run; layers: string[] }): Promise<void> {
-    const { layerStore, layers } = this.#context;
+  async #dropBefore(live: Live, before: { vm?: Vm; run?: Run }): Promise<void> {
     if (before.run) await dismantle(this.#context, this.#slots, before.run, before.vm);
-    await layerStore.remove(layers.onlyOf(live.row.id, before.layers));
-    layers.release(live.row.id, before.layers);
+    await this.#release(live.row);
+  }
+
+  /** Removes the layers that the disk of the sandbox does not consist of any more, unless somebody else needs them. */
+  async #release({ id, layers: used }: SandboxRow): Promise<void> {
+    const { layerStore, layers } = this.#context;
+    const unused = layers.of(id).filter((layer) => !used.includes(layer));
+    await layerStore.remove(layers.onlyOf(id, unused));
+    layers.release(id, unused);
   }
 
   /** Records a VM as that of the sandbox, before it runs; a VM that cannot be recorded is ended. */
@@ -322,11 +327,25 @@ export class SandboxWork {
     live.row.run = undefined;
   }
 
+  /** Lets a VM run that has been recorded, and tells its guest who it is. `then`: what is due once it runs. */
+  async #begin(live: Live, { vm, run, occasion }: Launched, then = () => Promise.resolve()): Promise<void> {
+    await vm.resume();
+    await then();
+    await this.greet(live, run, vm, occasion);
+  }
+
+  /** Has the guest write everything to its disk. */
+  async #sync(live: Live): Promise<void> {
+    const address = live.row.run?.slot.hostAddress;
+    if (address === undefined) return;
+    await withDeadline(this.#context.guests.sync(address, guestOf(live).initKey), SYNC_MS, 'writing to the disk');
+  }
+
   /** Waits for the guest and tells it who it is; one that was woken from a memory image forgets the clients in it. */
-  greet(live: Live, launched: Launched, occasion: Occasion): Promise<void> {
+  greet(live: Live, run: Run, vm: Vm, occasion: Occasion): Promise<void> {
     const { row } = live;
     const guest = guestOf(live);
-    return introduce(this.#context, launched, guest.initKey, {
+    return introduce(this.#context, { vm, run }, guest.initKey, {
       occasion,
       sandboxId: row.id,
       templateId: row.templateId,

@@ -28,11 +28,19 @@ export interface RunningGuest {
   token?: string;
 }
 
+export interface ResumeOptions {
+  timeoutSeconds: number;
+  /** False: boots from its disk, even when the memory was kept. */
+  memory: boolean;
+}
+
 /** The state of a sandbox that went on. */
 export interface Captured {
   build: BuildRow;
-  /** Sealed layers over the build's disk, bottom first. */
+  /** Sealed layers over the template's disk, bottom first. */
   layers: string[];
+  /** The file that its changed memory belongs to; absent when only the disk was kept. */
+  memoryBase?: string;
   settings: SandboxSettings;
 }
 
@@ -158,7 +166,7 @@ export class Sandboxes {
   ): Promise<SandboxView> {
     const { build } = origin;
     const now = this.#context.clock.now();
-    const warm = origin.saved ? undefined : this.#pool.claim(build);
+    const warm = origin.state ? undefined : this.#pool.claim(build);
     const live: Live = {
       build,
       row: {
@@ -186,24 +194,32 @@ export class Sandboxes {
     await this.#lifecycle.kill(id, cause);
   }
 
-  async pause(id: string): Promise<void> {
+  async pause(id: string, withMemory: boolean): Promise<void> {
     await this.#lifecycle.perform(id, 'pause', (live) =>
-      this.#lifecycle.transition(live, PAUSE, () => this.#work.save(live)),
+      this.#lifecycle.transition(live, PAUSE, () => this.#work.save(live, withMemory)),
     );
   }
 
   /** Returns whether this call, or one that it joined, resumed the sandbox. */
-  async resume(id: string, operation: 'resume' | 'connect', timeoutSeconds: number): Promise<boolean> {
+  async resume(
+    id: string,
+    operation: 'resume' | 'connect',
+    { timeoutSeconds, memory }: ResumeOptions,
+  ): Promise<boolean> {
     this.#checkTimeout(timeoutSeconds);
     const { row, build } = this.#lifecycle.visible(id);
-    const connect = () => this.#connect(id, operation, timeoutSeconds);
+    const connect = () => this.#connect(id, operation, { timeoutSeconds, memory });
     return row.phase === 'paused' ? this.admission.run(build.memoryMb, connect) : connect();
   }
 
-  async #connect(id: string, operation: 'resume' | 'connect', timeoutSeconds: number): Promise<boolean> {
+  async #connect(
+    id: string,
+    operation: 'resume' | 'connect',
+    { timeoutSeconds, memory }: ResumeOptions,
+  ): Promise<boolean> {
     let resumed = true;
     const joined = await this.#lifecycle.perform(id, operation, (live) => {
-      if (live.row.phase !== 'running') return this.#resume(live, timeoutSeconds);
+      if (live.row.phase !== 'running') return this.#resume(live, timeoutSeconds, memory);
       resumed = false;
       this.#prolong(live, timeoutSeconds);
     });
@@ -211,30 +227,32 @@ export class Sandboxes {
     return resumed;
   }
 
-  async #resume(live: Live, timeoutSeconds: number): Promise<void> {
+  async #resume(live: Live, timeoutSeconds: number, withMemory: boolean): Promise<void> {
     this.admission.check(live.build.memoryMb);
     let guestError: unknown;
     await this.#lifecycle.transition(live, RESUME, async () => {
-      guestError = await this.#work.restore(live, timeoutSeconds);
+      guestError = await this.#work.restore(live, timeoutSeconds, withMemory);
     });
     if (guestError !== undefined) throw guestError;
   }
 
   /**
-   * Saves the state of a running sandbox to `into` and lets it go on. `holder` holds what its disk stands on. Returns what
+   * Saves the state of a running sandbox to `into`, or its disk alone, and lets it go on. `holder` holds what its disk stands on. Returns what
    * sandboxes with this state start from; the empty layer is the caller's to make.
    */
   async capture(
     id: string,
     kind: 'snapshot' | 'fork',
     within: Operation,
-    { holder, into }: { holder: string; into: SavedState },
+    { holder, into }: { holder: string; into?: SavedState },
   ): Promise<Captured> {
     let captured: Captured | undefined;
     await this.#lifecycle.perform(id, kind, (live) =>
       this.#lifecycle.transition(live, { phase: 'capturing', kind, cause: 'vmm_crash', within }, async () => {
         const layers = await this.#work.capture(live, holder, into);
-        captured = { build: live.build, layers, settings: live.row.settings };
+        const memoryBase = into && live.row.run?.vm.memoryFile;
+        const { build, row } = live;
+        captured = { build, layers, settings: row.settings, ...(memoryBase === undefined ? {} : { memoryBase }) };
       }),
     );
     if (!captured) throw new AenvError('internal', `the state of sandbox ${id} was not captured`);
@@ -254,7 +272,11 @@ export class Sandboxes {
   }
 
   #origin(build: BuildRow): Origin {
-    return { build, layers: [], emptyLayer: this.#context.templateStore.files(build.id).emptyLayer };
+    return {
+      build,
+      layers: this.#context.layers.of(build.id),
+      emptyLayer: this.#context.templateStore.files(build.id).emptyLayer,
+    };
   }
 
   async setTimeout(id: string, timeoutSeconds: number): Promise<void> {
@@ -275,7 +297,8 @@ export class Sandboxes {
       const { row } = live;
       const action = due({ phase: row.phase, endAt: row.endAt, onTimeout: row.settings.onTimeout }, now);
       if (action === 'kill') void this.kill(row.id, 'timeout').catch((err: unknown) => this.#sweepFailed(live, err));
-      if (action === 'pause') void this.pause(row.id).catch((err: unknown) => this.#sweepFailed(live, err));
+      if (action === 'pause')
+        void this.pause(row.id, row.settings.pauseMemory).catch((err: unknown) => this.#sweepFailed(live, err));
       if (row.phase === 'killing' && !live.transition && now >= row.endAt)
         void this.kill(row.id).catch((err: unknown) => this.#sweepFailed(live, err));
     }
@@ -301,7 +324,7 @@ export class Sandboxes {
     if (!vm || !row.run) return;
     this.#lifecycle.watch(live, vm);
     // The server may have died between the start of the processors and the greeting.
-    void this.#work.greet(live, { vm, run: row.run }, 'adopted').catch((err: unknown) => {
+    void this.#work.greet(live, row.run, vm, 'adopted').catch((err: unknown) => {
       this.#context.logger.warn({ err, sandboxId: row.id }, 'the guest of an adopted sandbox does not answer');
     });
   }

@@ -24,11 +24,11 @@ describe('snapshots', () => {
     vmOf(id).value = 7;
     const unnamed = await orchestrator.createSnapshot(id);
     assert.equal(unnamed.id, `${unnamed.templateId}:default`);
-    const named = await orchestrator.createSnapshot(id, 'work:v1');
+    const named = await orchestrator.createSnapshot(id, { name: 'work:v1' });
     assert.deepEqual([named.id, named.names], ['work:v1', ['work:v1']]);
     vmOf(id).value = 8;
     assert.equal(vmOf(id).running, true, 'the source goes on');
-    const second = await orchestrator.createSnapshot(id, 'work:v2');
+    const second = await orchestrator.createSnapshot(id, { name: 'work:v2' });
     assert.equal(second.templateId, named.templateId);
     await orchestrator.killSandbox(id);
     const expected: [string, number][] = [
@@ -89,8 +89,8 @@ describe('snapshots', () => {
     const { harness, orchestrator, id } = await running();
     await using _ = harness;
     await assert.rejects(orchestrator.createSnapshot('inothing'), codeOf('sandbox_not_found'));
-    await assert.rejects(orchestrator.createSnapshot(id, 'base'), codeOf('conflict'));
-    await assert.rejects(orchestrator.createSnapshot(id, '../x'), codeOf('bad_request'));
+    await assert.rejects(orchestrator.createSnapshot(id, { name: 'base' }), codeOf('conflict'));
+    await assert.rejects(orchestrator.createSnapshot(id, { name: '../x' }), codeOf('bad_request'));
     for (const count of [0, 101, 1.5]) {
       await assert.rejects(orchestrator.forkSandbox(id, { count, timeoutSeconds: 60 }), codeOf('bad_request'));
     }
@@ -156,10 +156,10 @@ describe('a snapshot that failed', () => {
     const { harness, orchestrator, id, vmOf } = await running();
     await using _ = harness;
     vmOf(id).value = 1;
-    assert.equal((await orchestrator.createSnapshot(id, 'work')).durable, true);
+    assert.equal((await orchestrator.createSnapshot(id, { name: 'work' })).durable, true);
     vmOf(id).value = 2;
     harness.host.failSaves = true;
-    await assert.rejects(orchestrator.createSnapshot(id, 'work'), codeOf('snapshot_failed'));
+    await assert.rejects(orchestrator.createSnapshot(id, { name: 'work' }), codeOf('snapshot_failed'));
     harness.host.failSaves = false;
     const request = { ...SETTINGS, template: 'work' };
     await assert.rejects(orchestrator.createSandbox(request), /newest snapshot 'work' failed: no space.* older/);
@@ -175,7 +175,7 @@ describe('a snapshot that failed', () => {
         ['ready', true],
       ],
     );
-    await orchestrator.createSnapshot(id, 'work');
+    await orchestrator.createSnapshot(id, { name: 'work' });
     await orchestrator.createSandbox(request);
     await orchestrator.close();
   });
@@ -185,7 +185,7 @@ describe('lineage', () => {
   test('shows who came from whom, the dead included, and what only one of them has', async () => {
     const { harness, orchestrator, id } = await running();
     await using _ = harness;
-    const snapshot = await orchestrator.createSnapshot(id, 'work');
+    const snapshot = await orchestrator.createSnapshot(id, { name: 'work' });
     const [fork] = await orchestrator.forkSandbox(id, { count: 1, timeoutSeconds: 60 });
     const forkId = fork && 'sandbox' in fork ? fork.sandbox.id : '';
     const child = await orchestrator.createSandbox({ ...SETTINGS, template: 'work' });

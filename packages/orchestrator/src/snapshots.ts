@@ -1,6 +1,6 @@
 /** Snapshots and forks: copies of running sandboxes, which go on meanwhile. A snapshot is a template with a source. */
 import { AenvError, newBuildId, newTemplateId, Semaphore } from '@aenv/std';
-import type { ForkResult, SandboxView, SnapshotFilter, SnapshotView } from './engine.ts';
+import type { ForkResult, NewSnapshot, SandboxView, SnapshotFilter, SnapshotView } from './engine.ts';
 import type { Operation } from './ledger.ts';
 import type { Context } from './options.ts';
 import type { Captured, Sandboxes } from './sandboxes.ts';
@@ -23,8 +23,8 @@ export class Snapshots {
     this.#sandboxes = sandboxes;
   }
 
-  create(sandboxId: string, name: string | undefined): Promise<SnapshotView> {
-    return this.#track(this.#create(sandboxId, name));
+  create(sandboxId: string, options: NewSnapshot): Promise<SnapshotView> {
+    return this.#track(this.#create(sandboxId, options));
   }
 
   fork(sandboxId: string, count: number, timeoutSeconds: number): Promise<ForkResult[]> {
@@ -69,13 +69,16 @@ export class Snapshots {
     return work;
   }
 
-  async #create(sandboxId: string, name: string | undefined): Promise<SnapshotView> {
+  async #create(sandboxId: string, { name, memory = true }: NewSnapshot): Promise<SnapshotView> {
     const { templateStore, clock, ledger } = this.#context;
-    const build = this.#register(this.#sandboxes.view(sandboxId), name);
+    const build = this.#register(this.#sandboxes.view(sandboxId), name, !memory);
     try {
       await ledger.run({ kind: 'snapshot', sandboxId, buildId: build.id }, async (operation) => {
         const into = await templateStore.stageSnapshot(build.id);
-        const captured = await this.#sandboxes.capture(sandboxId, 'snapshot', operation, { holder: build.id, into });
+        const captured = await this.#sandboxes.capture(sandboxId, 'snapshot', operation, {
+          holder: build.id,
+          ...(memory ? { into } : {}),
+        });
         operation.enter('publishing');
         await this.#publish(build, captured);
       });
@@ -91,7 +94,7 @@ export class Snapshots {
   }
 
   /** The record is there before anything is done: nobody takes an older snapshot for this one. */
-  #register(source: SandboxView, name: string | undefined): BuildRow {
+  #register(source: SandboxView, name: string | undefined, diskOnly: boolean): BuildRow {
     const wanted = name === undefined ? undefined : parseTemplateName(name);
     const templateId = wanted && this.#templates.templateIdByName(wanted.name);
     if (
@@ -116,22 +119,24 @@ export class Snapshots {
       // Its memory is pages over that of the build that was booted, and so is its disk in the end.
       baseBuildId: base.sourceSandboxId === undefined ? base.id : base.baseBuildId,
       sourceSandboxId: source.id,
+      diskOnly,
       tags: [wanted?.tag ?? DEFAULT_TAG],
     };
     this.#templates.addBuild(build, wanted?.name);
     return build;
   }
 
-  async #publish(build: BuildRow, { build: base, layers, settings }: Captured): Promise<void> {
+  async #publish(build: BuildRow, { build: base, layers, settings, memoryBase }: Captured): Promise<void> {
     const { templateStore, layerStore, clock } = this.#context;
-    const { machine, memory, disk } = await templateStore.manifest(base.id);
-    const chain = [...disk.parents, disk.path, ...layers.map((layer) => layerStore.path(layer))];
-    await templateStore.publishSnapshot(build.id, {
+    const { machine, disk } = await templateStore.manifest(base.id);
+    const below = [...disk.parents, disk.path].filter((path) => !layerStore.holds(path));
+    const chain = [...below, ...layers.map((layer) => layerStore.path(layer))];
+    const content = {
       createdAt: clock.now(),
       machine,
-      memoryBase: memory.base,
       disk: { path: chain.at(-1) as string, sizeMb: disk.sizeMb, parents: chain.slice(0, -1) },
-    });
+    };
+    await templateStore.publishSnapshot(build.id, content, memoryBase);
     if (!base.guest) throw new AenvError('internal', `build ${base.id} has no guest settings`);
     build.guest = { ...base.guest, env: { ...base.guest.env, ...settings.envVars } };
     build.status = 'ready';
@@ -144,10 +149,8 @@ export class Snapshots {
     const holder = newBuildId();
     try {
       const saved = await templateStore.stageSnapshot(holder);
-      const { build, layers, settings } = await this.#sandboxes.capture(sandboxId, 'fork', operation, {
-        holder,
-        into: saved,
-      });
+      const captured = await this.#sandboxes.capture(sandboxId, 'fork', operation, { holder, into: saved });
+      const { build, layers, settings, memoryBase = '' } = captured;
       operation.enter('starting');
       const { disk } = await templateStore.manifest(build.id);
       const emptyLayer = await templateStore.stageEmptyLayer(
@@ -155,7 +158,8 @@ export class Snapshots {
         this.#context.layerStore.path(layers.at(-1) as string),
         disk.sizeMb,
       );
-      const origin = { build, layers, emptyLayer, saved };
+      const state = { memory: { base: memoryBase, diff: saved.memoryDiff }, state: saved.state };
+      const origin = { build, layers, emptyLayer, state };
       const room = new Semaphore(PARALLEL_STARTS);
       const start = () => this.#sandboxes.createFrom(origin, { ...settings, timeoutSeconds }, { parentId: sandboxId });
       const outcomes = await Promise.allSettled(Array.from({ length: count }, () => room.run(start)));
@@ -194,6 +198,7 @@ export class Snapshots {
       cpuCount: build.cpuCount,
       memoryMb: build.memoryMb,
       diskSizeMb: build.diskSizeMb ?? 0,
+      memory: !build.diskOnly,
       ...(build.reason ? { reason: build.reason.message } : {}),
     };
   }

@@ -23,6 +23,8 @@ export interface BuildRow extends BuildView {
   baseBuildId?: string;
   /** The sandbox that this is a snapshot of. */
   sourceSandboxId?: string;
+  /** Of a snapshot: it has no memory. */
+  diskOnly?: boolean;
   /** Tags that name the build once it is ready. */
   tags: string[];
 }
@@ -39,6 +41,7 @@ interface RawBuild {
   disk_mb: number | null;
   base_build_id: string | null;
   source_sandbox_id: string | null;
+  disk_only: number;
   tags_json: string;
   guest_json: string | null;
   reason_message: string | null;
@@ -68,6 +71,7 @@ function fromRawBuild(raw: RawBuild): BuildRow {
     tags: JSON.parse(raw.tags_json) as string[],
     ...(raw.base_build_id === null ? {} : { baseBuildId: raw.base_build_id }),
     ...(raw.source_sandbox_id === null ? {} : { sourceSandboxId: raw.source_sandbox_id }),
+    ...(raw.disk_only === 1 ? { diskOnly: true } : {}),
     guest: raw.guest_json === null ? undefined : (JSON.parse(raw.guest_json) as GuestSettings),
     reason: raw.reason_message === null ? undefined : { message: raw.reason_message, step: raw.reason_step ?? 'base' },
   };
@@ -78,6 +82,7 @@ export function publicBuild({
   guest: _guest,
   baseBuildId: _base,
   sourceSandboxId: _source,
+  diskOnly: _diskOnly,
   tags: _tags,
   ...view
 }: BuildRow): BuildView {
@@ -118,9 +123,9 @@ export class TemplateTable {
     this.#database
       .prepare(
         `INSERT INTO builds (id, template_id, status, created_at, updated_at, finished_at, cpu_count, memory_mb, disk_mb,
-           base_build_id, source_sandbox_id, tags_json, guest_json, reason_message, reason_step)
+           base_build_id, source_sandbox_id, disk_only, tags_json, guest_json, reason_message, reason_step)
          VALUES (:id, :template, :status, :created, :updated, :finished, :cpus, :memory, :disk,
-           :base, :source, :tags, :guest, :message, :step)
+           :base, :source, :diskOnly, :tags, :guest, :message, :step)
          ON CONFLICT (id) DO UPDATE SET status = excluded.status, updated_at = excluded.updated_at,
            finished_at = excluded.finished_at, disk_mb = excluded.disk_mb, base_build_id = excluded.base_build_id,
            tags_json = excluded.tags_json, guest_json = excluded.guest_json,
@@ -138,6 +143,7 @@ export class TemplateTable {
         disk: build.diskSizeMb ?? null,
         base: build.baseBuildId ?? null,
         source: build.sourceSandboxId ?? null,
+        diskOnly: build.diskOnly ? 1 : 0,
         tags: JSON.stringify(build.tags),
         guest: build.guest ? JSON.stringify(build.guest) : null,
         message: build.reason?.message ?? null,

@@ -150,7 +150,7 @@ export class WarmPool {
     if (!guest) throw new Error(`build ${build.id} has no guest settings`);
     const [sandboxId, layer] = [newSandboxId(), newLayerId()];
     let launched: Launched | undefined;
-    layers.hold(sandboxId, [layer]);
+    layers.hold(sandboxId, [...layers.of(build.id), layer]);
     try {
       await layerStore.clone(layer, templateStore.files(build.id).emptyLayer);
       launched = await launch(this.#context, this.#slots, {
@@ -158,10 +158,11 @@ export class WarmPool {
         buildId: build.id,
         diskFile: layerStore.path(layer),
         policy: { internet: true },
+        state: await templateStore.guestState(build.id),
       });
       await launched.vm.resume();
       await introduce(this.#context, launched, guest.initKey, {
-        occasion: 'woken',
+        occasion: launched.occasion,
         sandboxId,
         templateId: build.templateId,
         hostname: sandboxId,

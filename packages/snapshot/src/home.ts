@@ -11,6 +11,8 @@ export interface Home {
   /** Disk layers: the private one that a sandbox writes to, and those it was sealed to by snapshots. */
   readonly layers: string;
   readonly sandboxes: string;
+  /** Memory of machines that boot: a file of zeros for each size. */
+  readonly blankMemory: string;
   /** Run directories of VMs; short, because unix socket paths end at 107 bytes. */
   readonly vms: string;
 }
@@ -24,6 +26,7 @@ export function homeLayout(root: string): Home {
     templates: join(root, 'templates'),
     layers: join(root, 'layers'),
     sandboxes: join(root, 'sandboxes'),
+    blankMemory: join(root, 'blank-memory'),
     vms: join(root, 'vm'),
   };
 }
@@ -33,6 +36,6 @@ export function homeLayout(root: string): Home {
  * may list what else there is: 0711, and names that cannot be guessed.
  */
 export async function prepareHome(home: Home): Promise<void> {
-  for (const directory of [home.templates, home.layers, home.sandboxes, home.vms])
+  for (const directory of [home.templates, home.layers, home.sandboxes, home.blankMemory, home.vms])
     await mkdir(directory, { recursive: true, mode: 0o711 });
 }

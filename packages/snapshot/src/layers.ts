@@ -3,7 +3,7 @@
  * of disks stand on it. Who needs which is recorded in the database: a layer without a holder is removed.
  */
 import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Launcher } from '@aenv/linux';
 import { cloneLayer, createLayer } from './disk.ts';
 import type { Home } from './home.ts';
@@ -21,6 +21,11 @@ export class LayerStore {
 
   path(id: string): string {
     return join(this.#home.layers, `${id}${SUFFIX}`);
+  }
+
+  /** Whether the file `path` is a layer. */
+  holds(path: string): boolean {
+    return dirname(path) === this.#home.layers;
   }
 
   /** Makes `id` an empty layer over the qcow2 file `base`, for a disk of `sizeMb`. */

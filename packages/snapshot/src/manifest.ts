@@ -22,7 +22,8 @@ export interface TemplateManifest {
   buildId: string;
   createdAt: number;
   machine: MachineShape;
-  memory: MemoryImage;
+  /** Absent: only the disk was kept, and what starts from it boots. */
+  memory?: MemoryImage;
   disk: DiskImage;
 }
 
@@ -47,12 +48,24 @@ export interface PauseManifest {
   kind: 'pause';
   sandboxId: string;
   createdAt: number;
-  /** Build whose memory the diff applies to. */
-  buildId: string;
+  /** Absent: only the disk is kept, and the sandbox boots when it is resumed. */
+  memory?: PausedMemory;
+}
+
+export interface PausedMemory {
+  /** Absolute path of the file that the diff applies to. */
+  base: string;
   /** Pages of 4 KiB in the diff. */
   pages: number;
   /** Bytes of each file: after a power cut, what has not reached the disk is shorter. */
   sizes: { state: number; memoryDiff: number };
+}
+
+/** What a VM is restored from. Absolute paths. */
+export interface GuestState {
+  memory: MemoryImage;
+  /** Device state. */
+  state: string;
 }
 
 export type Manifest = TemplateManifest | PauseManifest;

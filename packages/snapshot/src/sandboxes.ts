@@ -6,7 +6,7 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSystemError } from '@aenv/std';
 import type { Home } from './home.ts';
-import { type PauseManifest, readManifest, writeManifest } from './manifest.ts';
+import { type GuestState, MANIFEST_VERSION, type PausedMemory, readManifest, writeManifest } from './manifest.ts';
 
 export interface SavedState {
   directory: string;
@@ -19,7 +19,7 @@ function savedIn(directory: string): SavedState {
   return { directory, state: join(directory, 'state'), memoryDiff: join(directory, 'memory.diff') };
 }
 
-async function sizesOf({ state, memoryDiff }: SavedState): Promise<PauseManifest['sizes']> {
+async function sizesOf({ state, memoryDiff }: SavedState): Promise<PausedMemory['sizes']> {
   return { state: await sizeOf(state), memoryDiff: await sizeOf(memoryDiff) };
 }
 
@@ -44,6 +44,7 @@ export class SandboxStore {
     return join(this.#home.sandboxes, id);
   }
 
+  /** Where the saved state lies while the sandbox is paused; `paused` tells what there is. */
   saved(id: string): SavedState {
     return savedIn(join(this.directory(id), 'pause'));
   }
@@ -69,11 +70,24 @@ export class SandboxStore {
    * Makes a staged pause the saved state of the sandbox. It survives the death of every process; waiting for the disk
    * would cost more than the pause itself, so after a power cut the sizes tell whether it got there.
    */
-  async publishPause(id: string, manifest: Omit<PauseManifest, 'sizes'>): Promise<void> {
+  async publishPause(id: string, createdAt: number, memory?: Omit<PausedMemory, 'sizes'>): Promise<void> {
     const staged = savedIn(join(this.directory(id), 'pause.tmp'));
-    await writeManifest(staged.directory, { ...manifest, sizes: await sizesOf(staged) }, { durable: false });
-    await rm(this.saved(id).directory, { recursive: true, force: true });
-    await rename(staged.directory, this.saved(id).directory);
+    const manifest = { version: MANIFEST_VERSION, kind: 'pause', sandboxId: id, createdAt } as const;
+    const full = memory ? { ...manifest, memory: { ...memory, sizes: await sizesOf(staged) } } : manifest;
+    await writeManifest(staged.directory, full, { durable: false });
+    const { directory } = this.saved(id);
+    await rm(directory, { recursive: true, force: true });
+    await rename(staged.directory, directory);
+  }
+
+  /** Makes of the saved state one without memory, in one step. */
+  async forgetMemory(id: string): Promise<void> {
+    const { directory, state, memoryDiff } = this.saved(id);
+    const manifest = await readManifest(directory, 'pause');
+    if (!manifest) return;
+    const { memory: _, ...rest } = manifest;
+    await writeManifest(directory, rest, { durable: false });
+    for (const path of [state, memoryDiff]) await rm(path, { force: true });
   }
 
   async discardStagedPause(id: string): Promise<void> {
@@ -85,13 +99,15 @@ export class SandboxStore {
     await rm(this.saved(id).directory, { recursive: true, force: true });
   }
 
-  /** The manifest of the saved state, or undefined when there is none that is complete. */
-  async pauseManifest(id: string): Promise<PauseManifest | undefined> {
+  /** The saved state, with `guest` when the memory is part of it; undefined when there is none that is complete. */
+  async paused(id: string): Promise<{ guest?: GuestState } | undefined> {
     const saved = this.saved(id);
     const manifest = await readManifest(saved.directory, 'pause');
-    if (!manifest) return undefined;
+    if (!manifest?.memory) return manifest && {};
+    const { base, sizes } = manifest.memory;
     const { state, memoryDiff } = await sizesOf(saved);
-    return state === manifest.sizes.state && memoryDiff === manifest.sizes.memoryDiff ? manifest : undefined;
+    if (state !== sizes.state || memoryDiff !== sizes.memoryDiff) return undefined;
+    return { guest: { memory: { base, diff: saved.memoryDiff }, state: saved.state } };
   }
 
   async remove(id: string): Promise<void> {

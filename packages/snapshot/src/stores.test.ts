@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -7,6 +7,7 @@ import type { Launcher } from '@aenv/linux';
 import { AenvError } from '@aenv/std';
 import fc from 'fast-check';
 import {
+  blankMemory,
   homeLayout,
   LayerStore,
   type MachineShape,
@@ -91,9 +92,10 @@ describe('templates', () => {
       const staged = await store.stageSnapshot('b2');
       for (const path of [staged.memoryDiff, staged.state]) await writeFile(path, 'x');
       const disk = { path: layers.path('l1'), sizeMb: 64, parents: ['/base.raw'] };
-      await store.publishSnapshot('b2', { createdAt: 7, machine: MACHINE, memoryBase: '/memory', disk });
+      await store.publishSnapshot('b2', { createdAt: 7, machine: MACHINE, disk }, '/memory');
       const manifest = await store.manifest('b2');
       assert.deepEqual(manifest.memory, { base: '/memory', diff: store.files('b2').memoryDiff });
+      assert.deepEqual(await store.guestState('b2'), { memory: manifest.memory, state: store.files('b2').state });
       await layers.clone('l2', store.files('b2').emptyLayer);
       assert.match(await readFile(layers.path('l2'), 'utf8'), new RegExp(`-b ${layers.path('l1')} `));
       assert.deepEqual(await layers.removeUnowned(new Set(['l1'])), ['l2.qcow2']);
@@ -110,14 +112,12 @@ describe('templates', () => {
 });
 
 describe('pauses', () => {
-  const pause = { version: 2, kind: 'pause', sandboxId: 's1', createdAt: 1, buildId: 'b1', pages: 1 } as const;
-
   async function paused(store: SandboxStore): Promise<void> {
     await store.create('s1');
     const staged = await store.stagePause('s1');
     await writeFile(staged.state, 'state');
     await writeFile(staged.memoryDiff, 'diff');
-    await store.publishPause('s1', pause);
+    await store.publishPause('s1', 1, { base: '/memory', pages: 1 });
   }
 
   test('one that is staged does not count, and one that is published does', () =>
@@ -125,12 +125,13 @@ describe('pauses', () => {
       const store = new SandboxStore(home);
       await store.create('s1');
       await store.stagePause('s1');
-      assert.equal(await store.pauseManifest('s1'), undefined);
+      assert.equal(await store.paused('s1'), undefined);
       await rm(store.directory('s1'), { recursive: true });
       await paused(store);
-      assert.deepEqual(await store.pauseManifest('s1'), { ...pause, sizes: { state: 5, memoryDiff: 4 } });
+      const { state, memoryDiff } = store.saved('s1');
+      assert.deepEqual(await store.paused('s1'), { guest: { memory: { base: '/memory', diff: memoryDiff }, state } });
       await store.discardPause('s1');
-      assert.equal(await store.pauseManifest('s1'), undefined);
+      assert.equal(await store.paused('s1'), undefined);
     }));
 
   test('one whose files did not reach the disk does not count', () =>
@@ -138,9 +139,33 @@ describe('pauses', () => {
       const store = new SandboxStore(home);
       await paused(store);
       await truncate(store.saved('s1').memoryDiff, 2);
-      assert.equal(await store.pauseManifest('s1'), undefined);
+      assert.equal(await store.paused('s1'), undefined);
       await rm(store.saved('s1').memoryDiff);
-      assert.equal(await store.pauseManifest('s1'), undefined);
+      assert.equal(await store.paused('s1'), undefined);
+    }));
+
+  test('the memory can be forgotten in one step, or not be kept at all', () =>
+    withHome(async (home) => {
+      const store = new SandboxStore(home);
+      await paused(store);
+      await store.forgetMemory('s1');
+      assert.deepEqual(await store.paused('s1'), {});
+      assert.deepEqual(await readdir(store.saved('s1').directory), ['manifest.json']);
+      await store.discardPause('s1');
+      await store.forgetMemory('s1');
+      assert.equal(await store.paused('s1'), undefined);
+      await store.stagePause('s1');
+      await store.publishPause('s1', 1);
+      assert.deepEqual(await store.paused('s1'), {});
+    }));
+
+  test('there is one blank memory for each size', () =>
+    withHome(async (home) => {
+      const paths = await Promise.all([64, 128, 64].map((size) => blankMemory(home, size)));
+      assert.equal(paths[0], paths[2]);
+      const { size, mode, blocks } = await stat(paths[1] as string);
+      assert.deepEqual({ size, mode: mode & 0o777, blocks }, { size: 128 << 20, mode: 0o444, blocks: 0 });
+      assert.deepEqual((await readdir(home.blankMemory)).sort(), ['128', '64']);
     }));
 
   test('a damaged manifest is an error, never a missing one', () =>
@@ -148,6 +173,6 @@ describe('pauses', () => {
       const store = new SandboxStore(home);
       await paused(store);
       await writeFile(join(store.saved('s1').directory, 'manifest.json'), '{"version": 9, "kind": "pause"}');
-      await assert.rejects(store.pauseManifest('s1'), /version 9/);
+      await assert.rejects(store.paused('s1'), /version 9/);
     }));
 });

@@ -9,7 +9,14 @@ import type { Launcher } from '@aenv/linux';
 import { AenvError, syncPath } from '@aenv/std';
 import { createLayer, type DiskFormat } from './disk.ts';
 import type { Home } from './home.ts';
-import { MANIFEST_VERSION, type MachineShape, readManifest, type TemplateManifest, writeManifest } from './manifest.ts';
+import {
+  type GuestState,
+  MANIFEST_VERSION,
+  type MachineShape,
+  readManifest,
+  type TemplateManifest,
+  writeManifest,
+} from './manifest.ts';
 
 import type { SavedState } from './sandboxes.ts';
 
@@ -72,6 +79,12 @@ export class TemplateStore {
     return manifest;
   }
 
+  /** What a VM of a published build is restored from; undefined when it boots. */
+  async guestState(buildId: string): Promise<GuestState | undefined> {
+    const { memory } = await this.manifest(buildId);
+    return memory && { memory, state: this.files(buildId).state };
+  }
+
   /** Starts a build: an empty directory with an empty disk layer over `base`. */
   async stage(buildId: string, base: DiskBase): Promise<TemplateFiles> {
     const files = this.#staging(buildId);
@@ -113,12 +126,18 @@ export class TemplateStore {
     });
   }
 
-  /** The same for a snapshot, whose disk is a sealed layer and whose memory is pages over that of a build. */
-  async publishSnapshot(buildId: string, content: Omit<Content, 'memory'> & { memoryBase: string }): Promise<void> {
+  /**
+   * The same for a snapshot, whose disk is a sealed layer and whose memory is pages over `memoryBase`; without one there is
+   * only the disk.
+   */
+  async publishSnapshot(buildId: string, content: Omit<Content, 'memory'>, memoryBase?: string): Promise<void> {
     const staged = this.#staging(buildId);
-    const { memoryBase, ...rest } = content;
+    if (memoryBase === undefined) {
+      await this.#publish(buildId, [], content);
+      return;
+    }
     await this.#publish(buildId, [staged.state, staged.memoryDiff], {
-      ...rest,
+      ...content,
       memory: { base: memoryBase, diff: this.files(buildId).memoryDiff },
     });
   }

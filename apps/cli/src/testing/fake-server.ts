@@ -78,6 +78,7 @@ function fakeSnapshot(sandboxID: string, name: string): Snapshot {
     sandboxID,
     state: 'ready',
     durable: true,
+    memory: true,
     createdAt: '2026-01-01T00:00:00.000Z',
     cpuCount: 1,
     memoryMB: 256,

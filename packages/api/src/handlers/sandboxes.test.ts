@@ -31,7 +31,7 @@ test('every setting reaches the engine', async () => {
     templateID: ' BASE:latest ',
     timeout: 7,
     autoPause: true,
-    autoPauseMemory: true,
+    autoPauseMemory: false,
     autoResume: { enabled: true },
     allow_internet_access: false,
     metadata: { a: 'b' },
@@ -43,6 +43,7 @@ test('every setting reaches the engine', async () => {
     template: 'base:latest',
     timeoutSeconds: 7,
     onTimeout: 'pause',
+    pauseMemory: false,
     autoResume: true,
     secure: true,
     allowInternetAccess: false,
@@ -72,6 +73,7 @@ test('a cold start passes its image, its size and its credentials', async () => 
     diskSizeMb: 512,
     timeoutSeconds: 300,
     onTimeout: 'kill',
+    pauseMemory: true,
     autoResume: false,
     secure: false,
     allowInternetAccess: true,
@@ -82,7 +84,6 @@ test('a cold start passes its image, its size and its credentials', async () => 
 
 /** What would be ignored silently, and the word that the message must hold. */
 const REFUSED: [object, RegExp][] = [
-  [{ autoPauseMemory: false }, /autoPauseMemory/],
   [{ network: { allowPublicTraffic: false } }, /allowPublicTraffic/],
   [{ network: { allowOut: ['1.1.1.1'] } }, /allowOut/],
   [{ network: { denyOut: ['0.0.0.0/0'] } }, /denyOut/],
@@ -191,15 +192,16 @@ test('pause, connect, resume and kill answer as E2B does in every state', async 
   }
 });
 
-test('keeping only the disk is refused wherever it can be asked for', async () => {
+test('keeping only the disk reaches the engine from wherever it can be asked for', async () => {
   await using harness = newHarness();
   harness.template();
   const params = { sandboxID: await start(harness) };
-  for (const id of ['pauseSandbox', 'resumeSandbox', 'connectSandbox', 'connectSandboxV2'] as const) {
-    const { body } = await harness.call(id, { params, body: { memory: false, timeout: 5 } });
-    assert.equal(body.error_code, 'unsupported', id);
-  }
-  assert.equal(harness.engine.getSandbox(params.sandboxID).state, 'running');
+  const { body: snapshot } = await harness.call('createSnapshot', { params, body: { memory: false } });
+  assert.equal(snapshot.memory, false);
+  const calls = ['pauseSandbox', 'resumeSandbox', 'connectSandbox', 'connectSandboxV2'] as const;
+  for (const id of calls) await harness.call(id, { params, body: { memory: false, timeout: 5 } });
+  for (const id of calls) await harness.call(id, { params, body: { timeout: 5 } });
+  assert.deepEqual(harness.engine.sandboxes.memory, [false, false, false, false, true, true, true, true]);
 });
 
 test('a resume may repeat that the sandbox pauses at its timeout, but not change it', async () => {

@@ -1,5 +1,12 @@
 /** Sandboxes: start, list, look at, pause, resume, prolong, kill, measure. */
-import type { CreateCold, CreateSandbox, Engine, SandboxMetric, SandboxSettings } from '@aenv/orchestrator';
+import type {
+  CreateCold,
+  CreateSandbox,
+  Engine,
+  MemoryOption,
+  SandboxMetric,
+  SandboxSettings,
+} from '@aenv/orchestrator';
 import type { Schema } from '@aenv/protocol';
 import { AenvError } from '@aenv/std';
 import type { Handlers } from '../binder.ts';
@@ -7,7 +14,7 @@ import { badRequest } from '../errors.ts';
 import { parseMetadataFilter } from '../metadata-filter.ts';
 import { sandboxId, templateName } from '../names.ts';
 import { type Order, page } from '../paging.ts';
-import { refuse, refuseForSandbox, refuseWithoutMemory } from '../refusals.ts';
+import { refuse, refuseForSandbox } from '../refusals.ts';
 import { registryCredentials } from '../registry.ts';
 import * as views from '../views.ts';
 
@@ -23,6 +30,7 @@ function settings(body: SandboxRequest, defaultTimeout: number, secure: boolean)
   return {
     timeoutSeconds: body.timeout ?? defaultTimeout,
     onTimeout: body.autoPause ? 'pause' : 'kill',
+    pauseMemory: body.autoPauseMemory ?? true,
     autoResume: body.autoResume?.enabled ?? false,
     secure,
     allowInternetAccess: body.allow_internet_access ?? true,
@@ -79,8 +87,14 @@ async function newestSamples(engine: Engine, ids: string[]): Promise<Schema<'San
   };
 }
 
-async function connect(engine: Engine, domain: string | null, given: string, timeoutSeconds: number) {
-  const { sandbox, resumed } = await engine.connectSandbox(sandboxId(given), timeoutSeconds);
+async function connect(
+  engine: Engine,
+  domain: string | null,
+  given: string,
+  body: MemoryOption | undefined,
+  timeoutSeconds: number,
+) {
+  const { sandbox, resumed } = await engine.connectSandbox(sandboxId(given), timeoutSeconds, body);
   return { status: resumed ? (201 as const) : (200 as const), body: views.sandbox(sandbox, domain) };
 }
 
@@ -137,25 +151,18 @@ export function sandboxHandlers(engine: Engine, domain: string | null) {
       return { status: 204, body: undefined };
     },
     pauseSandbox: async ({ params, body }) => {
-      refuseWithoutMemory(body?.memory);
-      await engine.pauseSandbox(sandboxId(params.sandboxID));
+      await engine.pauseSandbox(sandboxId(params.sandboxID), body);
       return { status: 204, body: undefined };
     },
     resumeSandbox: async ({ params, body }) => {
-      refuseWithoutMemory(body?.memory);
       const id = sandboxId(params.sandboxID);
       if (body?.autoPause) refuse(engine.getSandbox(id).onTimeout !== 'pause', 'Changing autoPause with a resume');
-      const view = await engine.resumeSandbox(id, body?.timeout ?? TIMEOUT_V1);
+      const view = await engine.resumeSandbox(id, body?.timeout ?? TIMEOUT_V1, body);
       return { status: 201, body: views.sandbox(view, domain) };
     },
-    connectSandbox: ({ params, body }) => {
-      refuseWithoutMemory(body.memory);
-      return connect(engine, domain, params.sandboxID, body.timeout);
-    },
-    connectSandboxV2: ({ params, body }) => {
-      refuseWithoutMemory(body?.memory);
-      return connect(engine, domain, params.sandboxID, body?.timeout ?? TIMEOUT_V2);
-    },
+    connectSandbox: ({ params, body }) => connect(engine, domain, params.sandboxID, body, body.timeout),
+    connectSandboxV2: ({ params, body }) =>
+      connect(engine, domain, params.sandboxID, body, body?.timeout ?? TIMEOUT_V2),
     setSandboxTimeout: async ({ params, body }) => {
       await engine.setTimeout(sandboxId(params.sandboxID), body.timeout);
       return { status: 204, body: undefined };

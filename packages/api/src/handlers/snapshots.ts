@@ -17,8 +17,8 @@ function forkResult(result: ForkResult, domain: string | null): Schema<'ForkResu
 export function snapshotHandlers(engine: Engine, domain: string | null) {
   return {
     createSnapshot: async ({ params, body }) => {
-      const name = body?.name === undefined ? undefined : templateName(body.name);
-      return { status: 201, body: views.snapshot(await engine.createSnapshot(sandboxId(params.sandboxID), name)) };
+      const options = { ...body, ...(body?.name === undefined ? {} : { name: templateName(body.name) }) };
+      return { status: 201, body: views.snapshot(await engine.createSnapshot(sandboxId(params.sandboxID), options)) };
     },
     listSnapshots: ({ query }) => {
       const found = engine.listSnapshots({

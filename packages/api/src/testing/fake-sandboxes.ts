@@ -2,6 +2,7 @@
 import type {
   CreateCold,
   LogEntry,
+  MemoryOption,
   SandboxFilter,
   SandboxMetric,
   SandboxRoute,
@@ -25,6 +26,8 @@ export class FakeSandboxes {
   readonly views = new Map<string, SandboxView>();
   /** What the last create was asked for. */
   lastSettings: SandboxSettings | undefined;
+  /** What each pause and resume was asked to do with the memory. */
+  readonly memory: boolean[] = [];
   metrics: SandboxMetric[] = [];
   logs: LogEntry[] = [];
   readonly clock: Clock;
@@ -86,6 +89,11 @@ export class FakeSandboxes {
   kill(id: string): void {
     this.get(id);
     this.views.delete(id);
+  }
+
+  noteMemory({ memory = true }: MemoryOption = {}): this {
+    this.memory.push(memory);
+    return this;
   }
 
   pause(id: string): void {

@@ -1,5 +1,5 @@
 /** The snapshots of the fake engine: records only. */
-import type { ForkResult, SnapshotFilter, SnapshotView } from '@aenv/orchestrator';
+import type { ForkResult, NewSnapshot, SnapshotFilter, SnapshotView } from '@aenv/orchestrator';
 import { AenvError, newTemplateId } from '@aenv/std';
 import type { FakeSandboxes } from './fake-sandboxes.ts';
 
@@ -11,7 +11,7 @@ export class FakeSnapshots {
     this.#sandboxes = sandboxes;
   }
 
-  create(sandboxId: string, name?: string): SnapshotView {
+  create(sandboxId: string, { name, memory = true }: NewSnapshot = {}): SnapshotView {
     const { cpuCount, memoryMb, diskSizeMb } = this.#running(sandboxId);
     const templateId = newTemplateId();
     const full = name === undefined || name.includes(':') ? name : `${name}:default`;
@@ -22,6 +22,7 @@ export class FakeSnapshots {
       sandboxId,
       state: 'ready',
       durable: true,
+      memory,
       createdAt: this.#sandboxes.clock.now(),
       cpuCount,
       memoryMb,
@@ -42,7 +43,7 @@ export class FakeSnapshots {
     const { templateId, cpuCount, memoryMb, diskSizeMb, ...settings } = this.#running(sandboxId);
     return Array.from({ length: count }, () => ({
       sandbox: this.#sandboxes.start(
-        { ...settings, timeoutSeconds, secure: settings.envdAccessToken !== undefined, envVars: {} },
+        { ...settings, timeoutSeconds, secure: settings.envdAccessToken !== undefined, envVars: {}, pauseMemory: true },
         { id: templateId, cpuCount, memoryMb, diskSizeMb },
       ),
     }));

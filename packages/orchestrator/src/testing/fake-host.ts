@@ -172,9 +172,7 @@ export class Connection {
     name: 'fake',
     boot: (request) =>
       this.#call(() => {
-        const vm = this.#host.addVm(request, 0);
-        vm.running = true;
-        return this.#vm(vm);
+        return this.#vm(this.#host.addVm(request, 0));
       }),
     restore: (request) =>
       this.#call(async () => {
@@ -245,6 +243,12 @@ export class Connection {
           vm.record = { ...vm.record, diskFile: layer };
         }),
       removeLayer: () => this.#call(alive),
+      mergeDisk: (base, signal) =>
+        this.#call(async () => {
+          alive();
+          await access(base);
+          signal.throwIfAborted();
+        }),
       kill: () => this.#call(() => this.#host.endVm(vm.record.id, 'requested')),
     };
   }

@@ -14,6 +14,7 @@ import { Connection, FakeHost } from './fake-host.ts';
 export const SETTINGS: SandboxSettings = {
   timeoutSeconds: 300,
   onTimeout: 'kill',
+  pauseMemory: true,
   autoResume: false,
   secure: false,
   allowInternetAccess: true,

@@ -21,14 +21,17 @@ const REQUEST: BootRequest = {
   kernel: '/k',
   initramfs: '/i',
   kernelArguments: ['aenv.dns=1.1.1.1'],
+  memory: 'shared',
 };
 const RESTORE = { ...REQUEST, stateFile: '/s' };
 
 const optionOf = (argv: string[], option: string) => argv[argv.indexOf(option) + 1] ?? '';
 
-test('a boot maps memory shared, a restore private and read-only', () => {
+test('the boot of a template maps memory shared, every other start private and read-only', () => {
   const memory = (argv: string[]) => argv.find((word) => word.startsWith('memory-backend-file')) ?? '';
   assert.match(memory(bootArguments('q', 'tcg', REQUEST, [])), /mem-path=\/home\/m,,1,.*share=on$/);
+  const cold = bootArguments('q', 'tcg', { ...REQUEST, memory: 'private' }, []);
+  assert.match(memory(cold), /share=off,readonly=on,rom=off$/);
   assert.match(memory(restoreArguments('q', 'tcg', RESTORE)), /share=off,readonly=on,rom=off$/);
 });
 

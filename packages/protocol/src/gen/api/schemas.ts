@@ -572,7 +572,7 @@ export const API_SCHEMAS = {
         },
         "autoPauseMemory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, a pause at the timeout keeps only the disk; true without it"
         },
         "autoResume": {
           "$ref": "aenv#/$defs/AutoResume"
@@ -683,7 +683,7 @@ export const API_SCHEMAS = {
         },
         "autoPauseMemory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, a pause at the timeout keeps only the disk; true without it"
         },
         "autoResume": {
           "$ref": "aenv#/$defs/AutoResume"
@@ -799,7 +799,7 @@ export const API_SCHEMAS = {
         },
         "autoPauseMemory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, a pause at the timeout keeps only the disk; true without it"
         },
         "autoResume": {
           "$ref": "aenv#/$defs/AutoResume"
@@ -994,7 +994,7 @@ export const API_SCHEMAS = {
       "properties": {
         "memory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, only the disk is kept, and the sandbox boots when it is resumed; true without it"
         }
       }
     },
@@ -1017,7 +1017,7 @@ export const API_SCHEMAS = {
         },
         "memory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, a paused sandbox boots from its disk, even when its memory was kept; true without it"
         }
       }
     },
@@ -1032,7 +1032,7 @@ export const API_SCHEMAS = {
         },
         "memory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, a paused sandbox boots from its disk, even when its memory was kept; true without it"
         }
       }
     },
@@ -1045,7 +1045,7 @@ export const API_SCHEMAS = {
         },
         "memory": {
           "type": "boolean",
-          "description": "Refused when false"
+          "description": "When false, a paused sandbox boots from its disk, even when its memory was kept; true without it"
         }
       }
     },
@@ -1619,6 +1619,10 @@ export const API_SCHEMAS = {
         "name": {
           "$ref": "aenv#/$defs/TemplateReference",
           "description": "A name that exists gets a newer snapshot; without one the snapshot has only its id."
+        },
+        "memory": {
+          "type": "boolean",
+          "description": "Ours. When false, only the disk is copied, and what starts from the snapshot boots; true without it"
         }
       }
     },
@@ -1638,6 +1642,7 @@ export const API_SCHEMAS = {
         "sandboxID",
         "state",
         "durable",
+        "memory",
         "createdAt",
         "cpuCount",
         "memoryMB",
@@ -1665,6 +1670,10 @@ export const API_SCHEMAS = {
         "durable": {
           "type": "boolean",
           "description": "Ours. Whether it would survive the loss of power"
+        },
+        "memory": {
+          "type": "boolean",
+          "description": "Ours. When false, what starts from it boots from its disk"
         },
         "reason": {
           "type": "string",

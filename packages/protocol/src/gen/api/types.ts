@@ -1033,7 +1033,7 @@ export interface components {
             timeout?: components["schemas"]["Timeout"];
             /** @description Pause at the timeout instead of killing; false without it */
             autoPause?: boolean;
-            /** @description Refused when false */
+            /** @description When false, a pause at the timeout keeps only the disk; true without it */
             autoPauseMemory?: boolean;
             autoResume?: components["schemas"]["AutoResume"];
             /** @description The guest daemon asks for `envdAccessToken`; false without it */
@@ -1072,7 +1072,7 @@ export interface components {
             timeout?: components["schemas"]["Timeout"];
             /** @description Pause at the timeout instead of killing; false without it */
             autoPause?: boolean;
-            /** @description Refused when false */
+            /** @description When false, a pause at the timeout keeps only the disk; true without it */
             autoPauseMemory?: boolean;
             autoResume?: components["schemas"]["AutoResume"];
             /** @description true without it */
@@ -1112,7 +1112,7 @@ export interface components {
             timeout?: components["schemas"]["Timeout"];
             /** @description Pause at the timeout instead of killing; false without it */
             autoPause?: boolean;
-            /** @description Refused when false */
+            /** @description When false, a pause at the timeout keeps only the disk; true without it */
             autoPauseMemory?: boolean;
             autoResume?: components["schemas"]["AutoResume"];
             /** @description The guest daemon asks for `envdAccessToken`; true without it */
@@ -1182,7 +1182,7 @@ export interface components {
             };
         };
         PauseSandbox: {
-            /** @description Refused when false */
+            /** @description When false, only the disk is kept, and the sandbox boots when it is resumed; true without it */
             memory?: boolean;
         };
         /**
@@ -1195,18 +1195,18 @@ export interface components {
             timeout?: components["schemas"]["RunTimeout"];
             /** @description The sandbox keeps what it was created with; true is refused for one that does not pause */
             autoPause?: boolean;
-            /** @description Refused when false */
+            /** @description When false, a paused sandbox boots from its disk, even when its memory was kept; true without it */
             memory?: boolean;
         };
         ConnectSandbox: {
             timeout: components["schemas"]["RunTimeout"];
-            /** @description Refused when false */
+            /** @description When false, a paused sandbox boots from its disk, even when its memory was kept; true without it */
             memory?: boolean;
         };
         ConnectSandboxV2: {
             /** @description 300 without it */
             timeout?: components["schemas"]["RunTimeout"];
-            /** @description Refused when false */
+            /** @description When false, a paused sandbox boots from its disk, even when its memory was kept; true without it */
             memory?: boolean;
         };
         SandboxTimeout: {
@@ -1373,6 +1373,8 @@ export interface components {
         NewSnapshot: {
             /** @description A name that exists gets a newer snapshot; without one the snapshot has only its id. */
             name?: components["schemas"]["TemplateReference"];
+            /** @description Ours. When false, only the disk is copied, and what starts from the snapshot boots; true without it */
+            memory?: boolean;
         };
         /** @enum {string} */
         SnapshotState: "creating" | "ready" | "failed";
@@ -1386,6 +1388,8 @@ export interface components {
             state: components["schemas"]["SnapshotState"];
             /** @description Ours. Whether it would survive the loss of power */
             durable: boolean;
+            /** @description Ours. When false, what starts from it boots from its disk */
+            memory: boolean;
             /** @description Ours. Why it failed */
             reason?: string;
             /** Format: date-time */
