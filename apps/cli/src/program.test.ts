@@ -52,7 +52,7 @@ test('list gives JSON to a pipe, all pages; a table where it is asked for', () =
 test('each command on a sandbox is its request', () =>
   withServer(async (run, server) => {
     server.sandboxes.set('box', fakeSandbox('box'));
-    assert.equal((await run('pause', 'box')).text, 'Paused box\n');
+    assert.equal((await run('pause', 'box', '--no-memory')).text, 'Paused box\n');
     assert.equal((await run('resume', 'box', '--timeout', '60')).text, 'Resumed box\n');
     assert.equal((await run('timeout', 'box', '90')).code, 0);
     assert.equal((await run('start', '-d', '--secure', 'base')).text, 'new1\n');
@@ -61,8 +61,8 @@ test('each command on a sandbox is its request', () =>
     assert.equal(removed.code, 1);
     assert.equal(removed.text, 'Deleted box\n');
     assert.deepEqual(server.requests, [
-      'POST /sandboxes/box/pause {}',
-      'POST /sandboxes/box/connect {"timeout":60}',
+      'POST /sandboxes/box/pause {"memory":false}',
+      'POST /sandboxes/box/connect {"timeout":60,"memory":true}',
       'POST /sandboxes/box/timeout {"timeout":90}',
       'POST /sandboxes {"templateID":"base","timeout":300,"secure":true}',
       'POST /sandboxes-cold {"image":"alpine","timeout":300,"secure":false,"cpuCount":2}',
@@ -82,8 +82,8 @@ test('copies of sandboxes: what was asked, and what is printed', () =>
     assert.match(forked.stderr, /a fork did not start: no room/);
     assert.equal((await run('rollback', 'box', 'work:v1')).text, 'box is work:v1 again\n');
     assert.deepEqual(server.requests, [
-      'POST /sandboxes/box/snapshots {}',
-      'POST /sandboxes/box/snapshots {"name":"work:v1"}',
+      'POST /sandboxes/box/snapshots {"memory":true}',
+      'POST /sandboxes/box/snapshots {"memory":true,"name":"work:v1"}',
       'GET /snapshots {}',
       'POST /sandboxes/box/fork {"count":3,"timeout":60}',
       'POST /sandboxes/box/rollback {"snapshotID":"work:v1"}',

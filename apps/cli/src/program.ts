@@ -175,6 +175,7 @@ function addSnapshotCommands(program: Command): void {
     .description('Copy memory and disk of a running sandbox, which goes on; the copy starts like a template')
     .addArgument(idArgument())
     .option('--name <name[:tag]>', 'name of the snapshot (default: none, only an id)')
+    .option('--no-memory', 'copy only the disk: what starts from the snapshot boots')
     .action(async (id, options) => (await import('./commands/snapshot.ts')).createSnapshot(id, options));
   withOutput(
     snapshot.command('list').alias('ls').description('List the snapshots').option('--sandbox <id>', 'only those of it'),
@@ -220,12 +221,14 @@ function addSandboxCommands(program: Command): void {
     .command('pause')
     .description('Save memory and disk of a sandbox and free the machine')
     .addArgument(idArgument())
-    .action(async (id) => (await import('./commands/sandbox.ts')).pause(id));
+    .option('--no-memory', 'save only the disk: the sandbox boots when it goes on')
+    .action(async (id, options) => (await import('./commands/sandbox.ts')).pause(id, options));
   program
     .command('resume')
     .description('Let a paused sandbox go on')
     .addArgument(idArgument())
     .addOption(timeoutOption())
+    .option('--no-memory', 'boot it from its disk, even when its memory was saved')
     .action(async (id, options) => (await import('./commands/sandbox.ts')).resume(id, options));
   program
     .command('timeout')

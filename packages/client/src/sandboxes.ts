@@ -25,9 +25,13 @@ export interface AenvSandboxes {
   /** All pages, newest first. */
   list(query?: SandboxQuery): Promise<SandboxSummary[]>;
   kill(id: string): Promise<void>;
-  pause(id: string): Promise<void>;
-  /** Resumes a paused sandbox; of a running one it only ever prolongs the timeout. Seconds. */
-  connect(id: string, timeoutSeconds: number): Promise<Sandbox>;
+  /** `memory: false` keeps only the disk: the sandbox boots when it goes on. */
+  pause(id: string, options?: Schema<'PauseSandbox'>): Promise<void>;
+  /**
+   * Resumes a paused sandbox; of a running one it only ever prolongs the timeout. Seconds. `memory: false` boots it from
+   * its disk.
+   */
+  connect(id: string, timeoutSeconds: number, options?: Schema<'PauseSandbox'>): Promise<Sandbox>;
   /** Counts from now and may shorten. */
   setTimeout(id: string, timeoutSeconds: number): Promise<void>;
   /** Only ever prolongs; at most 3600. */
@@ -64,8 +68,10 @@ export function aenvSandboxes({ api }: Connection): AenvSandboxes {
       return found;
     },
     kill: async (id) => void (await unwrap(api.DELETE('/sandboxes/{sandboxID}', { params: at(id) }))),
-    pause: async (id) => void (await unwrap(api.POST('/sandboxes/{sandboxID}/pause', { params: at(id), body: {} }))),
-    connect: (id, timeout) => unwrap(api.POST('/sandboxes/{sandboxID}/connect', { params: at(id), body: { timeout } })),
+    pause: async (id, body = {}) =>
+      void (await unwrap(api.POST('/sandboxes/{sandboxID}/pause', { params: at(id), body }))),
+    connect: (id, timeout, options) =>
+      unwrap(api.POST('/sandboxes/{sandboxID}/connect', { params: at(id), body: { timeout, ...options } })),
     setTimeout: async (id, timeout) =>
       void (await unwrap(api.POST('/sandboxes/{sandboxID}/timeout', { params: at(id), body: { timeout } }))),
     refresh: async (id, duration) =>

@@ -19,7 +19,7 @@ export interface SnapshotQuery {
 
 export interface AenvSnapshots {
   /** Of a running sandbox, which goes on. `sandbox_paused`, `conflict` (the name is a template's), `snapshot_failed`. */
-  create(sandboxID: string, name?: string): Promise<Snapshot>;
+  create(sandboxID: string, options?: Schema<'NewSnapshot'>): Promise<Snapshot>;
   /** All pages, newest first. */
   list(query?: SnapshotQuery): Promise<Snapshot[]>;
   /** `template_not_found`, `template_in_use`. */
@@ -35,7 +35,7 @@ export interface AenvSnapshots {
 export function aenvSnapshots({ api }: Connection): AenvSnapshots {
   const at = (sandboxID: string) => ({ path: { sandboxID } });
   return {
-    create: (id, name) => unwrap(api.POST('/sandboxes/{sandboxID}/snapshots', { params: at(id), body: { name } })),
+    create: (id, body = {}) => unwrap(api.POST('/sandboxes/{sandboxID}/snapshots', { params: at(id), body })),
     async list({ sandboxID, name, states } = {}) {
       const found: Snapshot[] = [];
       let nextToken: string | undefined;

@@ -6,6 +6,7 @@ import type { Vm } from '@aenv/vmm';
 import type { Base } from './base-disks.ts';
 import { consoleTail } from './console.ts';
 import type { BuildStart, LogLevel } from './engine.ts';
+import { SYNC_MS } from './guest-port.ts';
 import { dismantle, endedEarly, introduce, newVmId } from './launch.ts';
 import type { Context } from './options.ts';
 import type { Run } from './sandbox-table.ts';
@@ -107,7 +108,7 @@ async function prepare(context: Context, work: Capture, launched: { vm: Vm; run:
   });
   log('info', 'the guest daemon answers');
   await runCommands(context, work, address, request);
-  await context.guests.sync(address, guest.initKey);
+  await context.guests.sync(address, guest.initKey, SYNC_MS);
 }
 
 async function runCommands(

@@ -12,7 +12,9 @@ import { buildBase, Harness, SETTINGS } from './testing/harness.ts';
 
 const RUNS = Number(process.env.AENV_MODEL_RUNS ?? 300);
 
-const OPERATIONS = ['create', 'write', 'pause', 'connect', 'snapshot', 'fork', 'rollback', 'kill'] as const;
+const OPERATIONS = [
+  'create', 'write', 'pause', 'connect', 'snapshot', 'fork', 'rollback', 'kill', 'pause disk', 'snapshot disk', 'reboot',
+] as const; // biome-ignore format: a list of words
 type Name = (typeof OPERATIONS)[number];
 
 const operation = fc.record({ name: fc.constantFrom<Name>(...OPERATIONS), which: fc.nat(3) });
@@ -55,7 +57,14 @@ class Client {
     if (name === 'write') this.#write(id);
     else if (name === 'pause') await orchestrator.pauseSandbox(id);
     else if (name === 'connect') await orchestrator.connectSandbox(id, 300);
-    else if (name === 'kill') {
+    else if (name === 'pause disk' || name === 'reboot') {
+      // From then on it may have booted, and a guest that boots remembers nothing.
+      values.add(0);
+      if (name === 'reboot') await orchestrator.connectSandbox(id, 300, { memory: false });
+      else await orchestrator.pauseSandbox(id, { memory: false });
+    } else if (name === 'snapshot disk') {
+      this.snapshots.set((await orchestrator.createSnapshot(id, { memory: false })).id, 0);
+    } else if (name === 'kill') {
       this.unwanted.add(id);
       await orchestrator.killSandbox(id);
     } else if (name === 'snapshot') {

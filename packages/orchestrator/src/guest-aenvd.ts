@@ -1,6 +1,7 @@
 /** The guest daemon as the orchestrator asks it, over the slot's network. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createGuestClient, type GuestClient } from '@aenv/guest';
+import { withDeadline } from '@aenv/std';
 import type { GuestIdentity, GuestPort } from './guest-port.ts';
 
 const ENTROPY_BYTES = 64;
@@ -32,7 +33,8 @@ export const aenvdGuests: GuestPort = {
         defaultWorkdir: identity.workdir,
       });
     }),
-  sync: (address, initKey) => using(address, { initKey }, (guest) => guest.sync()),
+  sync: (address, initKey, timeoutMs) =>
+    using(address, { initKey }, (guest) => withDeadline(guest.sync(), timeoutMs, 'writing to the disk')),
   metrics: (address, accessToken) => using(address, { accessToken }, (guest) => guest.metrics()),
   async start(address, { script, user, cwd, tag, timeoutMs, onOutput }) {
     const guest = createGuestClient({ host: address, user });

@@ -40,6 +40,9 @@ export interface GuestCommand {
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
 }
 
+/** How long a guest may take to write to its disk what it holds in memory, milliseconds. */
+export const SYNC_MS = 60_000;
+
 export interface GreetOptions {
   timeoutMs: number;
   signal: AbortSignal;
@@ -51,8 +54,8 @@ export interface GuestPort {
    * `timeoutMs`. An abort ends it at once: the address may soon be that of another guest.
    */
   greet(address: string, initKey: string, identity: GuestIdentity, options: GreetOptions): Promise<void>;
-  /** Writes all file systems to the disk. */
-  sync(address: string, initKey: string): Promise<void>;
+  /** Writes all file systems to the disk; `timeout` after `timeoutMs`. */
+  sync(address: string, initKey: string, timeoutMs: number): Promise<void>;
   metrics(address: string, accessToken?: string): Promise<GuestMetrics>;
   /** Starts a command; `exit` resolves with its exit code and rejects when the stream is lost. */
   start(address: string, command: GuestCommand): Promise<{ pid: number; exit: Promise<number> }>;

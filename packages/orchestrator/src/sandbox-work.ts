@@ -4,11 +4,11 @@
  */
 
 import type { GuestState, SavedState } from '@aenv/snapshot';
-import { AenvError, newLayerId, withDeadline } from '@aenv/std';
+import { AenvError, newLayerId } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
 import { checkpoint } from './checkpoint.ts';
 import type { LogLevel } from './engine.ts';
-import type { Occasion } from './guest-port.ts';
+import { type Occasion, SYNC_MS } from './guest-port.ts';
 import { dismantle, introduce, type Launched, launch } from './launch.ts';
 import type { Context } from './options.ts';
 import { type Run, type SandboxRow, type SandboxTable, topOf } from './sandbox-table.ts';
@@ -16,8 +16,8 @@ import type { SlotPool } from './slot-pool.ts';
 import type { BuildRow, GuestSettings } from './template-table.ts';
 import type { WarmVm } from './warm-pool.ts';
 
-/** How long a guest may take to write to its disk what it holds in memory, milliseconds. */
-const SYNC_MS = 60_000;
+/** How long a guest may take to write its files where nothing is lost without that, milliseconds. */
+const QUICK_SYNC_MS = 5000;
 
 /** A record with what is under way and what runs. */
 export interface Live {
@@ -212,7 +212,8 @@ export class SandboxWork {
    * Saves the state of a running sandbox to `into`, or without that its disk alone; `holder` holds the sealed layers of its
    * disk, which are returned. After a failure the sandbox runs on; `live.vm` is absent when it cannot.
    */
-  async capture(live: Live, holder: string, into?: SavedState): Promise<string[]> {
+  async capture(live: Live, kind: 'snapshot' | 'fork', holder: string, into?: SavedState): Promise<string[]> {
+    if (kind === 'snapshot') await this.#syncForCopy(live, into !== undefined);
     const sealed = [...live.row.layers];
     const { run, top, stillMs, written } = await checkpoint(this.#context, live, holder, into);
     live.row.layers = [...sealed, top];
@@ -335,10 +336,24 @@ export class SandboxWork {
   }
 
   /** Has the guest write everything to its disk. */
-  async #sync(live: Live): Promise<void> {
+  async #sync(live: Live, timeoutMs = SYNC_MS): Promise<void> {
     const address = live.row.run?.slot.hostAddress;
     if (address === undefined) return;
-    await withDeadline(this.#context.guests.sync(address, guestOf(live).initKey), SYNC_MS, 'writing to the disk');
+    await this.#context.guests.sync(address, guestOf(live).initKey, timeoutMs);
+  }
+
+  /** The disk of a snapshot is to be of use by itself; when the memory is kept too, nothing is lost without that. */
+  async #syncForCopy(live: Live, hasMemory: boolean): Promise<void> {
+    try {
+      await this.#sync(live, hasMemory ? QUICK_SYNC_MS : SYNC_MS);
+    } catch (error) {
+      if (!hasMemory) throw AenvError.from(error, 'snapshot_failed');
+      this.note(
+        live,
+        'warn',
+        'the guest did not write all its files to the disk: a snapshot has them in its memory only',
+      );
+    }
   }
 
   /** Waits for the guest and tells it who it is; one that was woken from a memory image forgets the clients in it. */

@@ -249,7 +249,7 @@ export class Sandboxes {
     let captured: Captured | undefined;
     await this.#lifecycle.perform(id, kind, (live) =>
       this.#lifecycle.transition(live, { phase: 'capturing', kind, cause: 'vmm_crash', within }, async () => {
-        const layers = await this.#work.capture(live, holder, into);
+        const layers = await this.#work.capture(live, kind, holder, into);
         const memoryBase = into && live.row.run?.vm.memoryFile;
         const { build, row } = live;
         captured = { build, layers, settings: row.settings, ...(memoryBase === undefined ? {} : { memoryBase }) };

@@ -1,5 +1,5 @@
 /** Commands on sandboxes that are one request each. */
-import type { SandboxState, SandboxSummary } from '@aenv/client';
+import type { AenvClient, SandboxState, SandboxSummary } from '@aenv/client';
 import { AenvError } from '@aenv/std';
 import { ExitCode, reportFailure } from '../failures.ts';
 import { type Column, type OutputFormat, outputFormat, printRows, relativeTime } from '../output.ts';
@@ -23,13 +23,14 @@ export async function list(options: { state?: SandboxState; output?: OutputForma
   printRows(outputFormat(options.output), sandboxes, COLUMNS, 'No sandboxes. Start one: aenv start TEMPLATE');
 }
 
-export async function pause(id: string): Promise<void> {
-  await withClient((client) => withStatus(`pausing ${id}`, () => client.sandboxes.pause(id)));
+export async function pause(id: string, { memory }: { memory: boolean }): Promise<void> {
+  await withClient((client) => withStatus(`pausing ${id}`, () => client.sandboxes.pause(id, { memory })));
   process.stdout.write(`Paused ${id}\n`);
 }
 
-export async function resume(id: string, options: { timeout: number }): Promise<void> {
-  await withClient((client) => withStatus(`resuming ${id}`, () => client.sandboxes.connect(id, options.timeout)));
+export async function resume(id: string, { timeout, memory }: { timeout: number; memory: boolean }): Promise<void> {
+  const connect = (client: AenvClient) => client.sandboxes.connect(id, timeout, { memory });
+  await withClient((client) => withStatus(`resuming ${id}`, () => connect(client)));
   process.stdout.write(`Resumed ${id}\n`);
 }
 

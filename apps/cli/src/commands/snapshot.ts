@@ -9,15 +9,16 @@ const COLUMNS: Column<Snapshot>[] = [
   { title: 'SNAPSHOT', value: ({ snapshotID }) => snapshotID },
   { title: 'OF SANDBOX', value: ({ sandboxID }) => sandboxID },
   { title: 'STATE', value: ({ state, reason }) => (reason === undefined ? state : `${state}: ${reason}`) },
+  { title: 'HAS', value: ({ memory }) => (memory ? 'memory, disk' : 'disk') },
   { title: 'CPU', value: ({ cpuCount }) => String(cpuCount), align: 'right' },
   { title: 'MEM (MiB)', value: ({ memoryMB }) => String(memoryMB), align: 'right' },
   { title: 'DISK (MiB)', value: ({ diskSizeMB }) => String(diskSizeMB), align: 'right' },
   { title: 'TAKEN', value: ({ createdAt }) => relativeTime(Date.parse(createdAt)) },
 ];
 
-export async function createSnapshot(id: string, options: { name?: string }): Promise<void> {
+export async function createSnapshot(id: string, options: { name?: string; memory: boolean }): Promise<void> {
   const { snapshotID } = await withClient((client) =>
-    withStatus(`taking a snapshot of ${id}`, () => client.snapshots.create(id, options.name)),
+    withStatus(`taking a snapshot of ${id}`, () => client.snapshots.create(id, options)),
   );
   process.stdout.write(`${snapshotID}\n`);
 }
