@@ -7,6 +7,7 @@ import type { GuestState, SavedState } from '@aenv/snapshot';
 import { AenvError, newLayerId } from '@aenv/std';
 import type { Vm } from '@aenv/vmm';
 import { checkpoint } from './checkpoint.ts';
+import { compactLater, endMerging, type Merging, releaseLayers, roomForLayer, sealLayers } from './disk-layers.ts';
 import type { LogLevel } from './engine.ts';
 import { type Occasion, SYNC_MS } from './guest-port.ts';
 import { dismantle, introduce, type Launched, launch } from './launch.ts';
@@ -31,6 +32,8 @@ export interface Live {
   transition?: Promise<void>;
   /** Settles when the VM of a sandbox that has been paused is gone. */
   ending?: Promise<void>;
+  /** Layers of its disk being merged. */
+  merging?: Merging;
 }
 
 /** What a sandbox starts from: a build, or the state of a running sandbox. */
@@ -111,6 +114,7 @@ export class SandboxWork {
     const base = vm.record.memoryFile;
     try {
       if (!withMemory) await this.#sync(live);
+      await endMerging(live);
       onRouteChange(row.id);
       await vm.stop();
       const staged = await sandboxStore.stagePause(row.id);
@@ -201,7 +205,9 @@ export class SandboxWork {
   async tearDown(live: Live): Promise<void> {
     const { vm, row } = live;
     this.#context.onRouteChange(row.id);
+    live.merging?.stop.abort();
     await this.#dropRun(live, vm);
+    await live.merging?.done;
     live.vm = undefined;
     const { sandboxStore, layerStore, layers } = this.#context;
     await layerStore.remove(layers.onlyOf(row.id));
@@ -214,27 +220,19 @@ export class SandboxWork {
    */
   async capture(live: Live, kind: 'snapshot' | 'fork', holder: string, into?: SavedState): Promise<string[]> {
     if (kind === 'snapshot') await this.#syncForCopy(live, into !== undefined);
+    await roomForLayer(live);
     const sealed = [...live.row.layers];
     const { run, top, stillMs, written } = await checkpoint(this.#context, live, holder, into);
     live.row.layers = [...sealed, top];
     live.row.run = run;
     this.record(live);
-    const sealing = this.#seal(live, sealed);
+    const sealing = sealLayers(this.#context, live, sealed);
     // Neither goes on when the other has failed and what it works on is cleared away.
     await Promise.allSettled([sealing, written]);
     await Promise.all([sealing, written]);
     this.note(live, 'info', 'captured', { stoodStillMs: stillMs.toFixed(1) });
+    compactLater(this.#context, live, () => this.record(live));
     return sealed;
-  }
-
-  /** Without it no other VM could read them. All of them: an earlier seal may have failed, or its server have died. */
-  async #seal(live: Live, layers: readonly string[]): Promise<void> {
-    live.sealed ??= new Set();
-    for (const layer of layers) {
-      if (live.sealed.has(layer)) continue;
-      await this.#context.layerStore.seal(layer);
-      live.sealed.add(layer);
-    }
   }
 
   /**
@@ -243,6 +241,7 @@ export class SandboxWork {
    */
   async rollBack(live: Live, origin: Origin): Promise<void> {
     const { row } = live;
+    await endMerging(live);
     const before = { vm: live.vm, run: row.run };
     const launched = await this.#launchBeside(live, origin);
     this.#context.onRouteChange(row.id);
@@ -287,22 +286,14 @@ export class SandboxWork {
     } catch (error) {
       Object.assign(row, before);
       await layerStore.remove([top]);
-      await this.#release(row);
+      await releaseLayers(this.#context, row);
       throw AenvError.from(error, 'restore_failed');
     }
   }
 
   async #dropBefore(live: Live, before: { vm?: Vm; run?: Run }): Promise<void> {
     if (before.run) await dismantle(this.#context, this.#slots, before.run, before.vm);
-    await this.#release(live.row);
-  }
-
-  /** Removes the layers that the disk of the sandbox does not consist of any more, unless somebody else needs them. */
-  async #release({ id, layers: used }: SandboxRow): Promise<void> {
-    const { layerStore, layers } = this.#context;
-    const unused = layers.of(id).filter((layer) => !used.includes(layer));
-    await layerStore.remove(layers.onlyOf(id, unused));
-    layers.release(id, unused);
+    await releaseLayers(this.#context, live.row);
   }
 
   /** Records a VM as that of the sandbox, before it runs; a VM that cannot be recorded is ended. */

@@ -129,7 +129,7 @@ export class Snapshots {
   async #publish(build: BuildRow, { build: base, layers, settings, memoryBase }: Captured): Promise<void> {
     const { templateStore, layerStore, clock } = this.#context;
     const { machine, disk } = await templateStore.manifest(base.id);
-    const below = [...disk.parents, disk.path].filter((path) => !layerStore.holds(path));
+    const below = await templateStore.filesBelowLayers(base.id);
     const chain = [...below, ...layers.map((layer) => layerStore.path(layer))];
     const content = {
       createdAt: clock.now(),

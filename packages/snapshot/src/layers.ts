@@ -2,9 +2,10 @@
  * Disk layers by id. One that a sandbox writes to is its own; once it is sealed, it never changes or moves, and any number
  * of disks stand on it. Who needs which is recorded in the database: a layer without a holder is removed.
  */
-import { readdir, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Launcher } from '@aenv/linux';
+import { ifThere } from '@aenv/std';
 import { cloneLayer, createLayer } from './disk.ts';
 import type { Home } from './home.ts';
 
@@ -23,11 +24,6 @@ export class LayerStore {
     return join(this.#home.layers, `${id}${SUFFIX}`);
   }
 
-  /** Whether the file `path` is a layer. */
-  holds(path: string): boolean {
-    return dirname(path) === this.#home.layers;
-  }
-
   /** Makes `id` an empty layer over the qcow2 file `base`, for a disk of `sizeMb`. */
   create(id: string, base: string, sizeMb: number): Promise<void> {
     return createLayer(this.#launcher, { path: this.path(id), base, baseFormat: 'qcow2', sizeMb });
@@ -36,6 +32,11 @@ export class LayerStore {
   /** Makes `id` a copy of `emptyLayer`: much quicker than `create`. */
   clone(id: string, emptyLayer: string): Promise<void> {
     return cloneLayer(emptyLayer, this.path(id));
+  }
+
+  /** Bytes that it takes on the disk; 0 when it is gone. */
+  async bytes(id: string): Promise<number> {
+    return ((await ifThere(stat(this.path(id))))?.blocks ?? 0) * 512;
   }
 
   seal(id: string): Promise<void> {

@@ -4,7 +4,7 @@
  * name and appears in one rename.
  */
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Launcher } from '@aenv/linux';
 import { AenvError, syncPath } from '@aenv/std';
 import { createLayer, type DiskFormat } from './disk.ts';
@@ -83,6 +83,13 @@ export class TemplateStore {
   async guestState(buildId: string): Promise<GuestState | undefined> {
     const { memory } = await this.manifest(buildId);
     return memory && { memory, state: this.files(buildId).state };
+  }
+
+  /** The disk of the template that a build is or comes from, and what that stands on, bottom first: all but its own layers. */
+  async filesBelowLayers(buildId: string): Promise<string[]> {
+    const { disk } = await this.manifest(buildId);
+    const files = [...disk.parents, disk.path];
+    return files.slice(0, files.findLastIndex((path) => dirname(path) !== this.#home.layers) + 1);
   }
 
   /** Starts a build: an empty directory with an empty disk layer over `base`. */

@@ -32,6 +32,9 @@ export class FakeHost {
   readonly commands: { script: string }[] = [];
   exitCodes = new Map<string, number>();
   failSaves = false;
+  /** What a merge of disk layers does. */
+  merging: 'work' | 'fail' | 'hang' = 'work';
+  readonly merges = { failed: 0 };
   /** Paths that every VM may read and none may write. */
   readonly sealed = new Set<string>();
   /** Disk of every image. */
@@ -248,6 +251,10 @@ export class Connection {
           alive();
           await access(base);
           signal.throwIfAborted();
+          if (this.#host.merging === 'hang') await aborted(signal);
+          if (this.#host.merging === 'work') return;
+          this.#host.merges.failed += 1;
+          throw new AenvError('vmm_failed', 'the disk could not be merged');
         }),
       kill: () => this.#call(() => this.#host.endVm(vm.record.id, 'requested')),
     };
@@ -274,6 +281,10 @@ export class Connection {
     if (!vm) throw new AenvError('guest_unreachable', `nobody answers at ${address}`);
     return vm;
   }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 }
 
 /** What the image job answers: an image that exists, or the error for one named `missing`. */

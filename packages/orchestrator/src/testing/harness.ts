@@ -94,12 +94,21 @@ export class Harness {
     assert.deepEqual(await this.layersWithoutHolder(), [], 'layers are left');
   }
 
+  /** The layers that the disk of a sandbox consists of, bottom first. */
+  layersOf(sandboxId: string): string[] {
+    return this.#layers().get(sandboxId) ?? [];
+  }
+
+  #layers(): Map<string, string[]> {
+    const database = new DatabaseSync(join(this.root, 'state.db'), { readOnly: true });
+    const rows = database.prepare('SELECT id, layers_json FROM sandboxes').all();
+    database.close();
+    return new Map(rows.map((row) => [row.id as string, JSON.parse(row.layers_json as string) as string[]]));
+  }
+
   /** Layers below the top of a sandbox's disk that another VM could not read. */
   unsealedLayers(): string[] {
-    const database = new DatabaseSync(join(this.root, 'state.db'), { readOnly: true });
-    const rows = database.prepare('SELECT layers_json FROM sandboxes').all();
-    database.close();
-    const below = rows.flatMap((row) => (JSON.parse(row.layers_json as string) as string[]).slice(0, -1));
+    const below = [...this.#layers().values()].flatMap((layers) => layers.slice(0, -1));
     return below.filter((layer) => !this.host.sealed.has(join(this.root, 'layers', `${layer}.qcow2`)));
   }
 
