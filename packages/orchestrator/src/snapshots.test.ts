@@ -136,6 +136,7 @@ describe('forks', () => {
 test('a disk of too many layers is refused with the limit, and the sandbox goes on', async () => {
   const { harness, orchestrator, id } = await running();
   await using _ = harness;
+  harness.host.merging = 'fail';
   let taken = 0;
   const takeAll = async () => {
     for (;;) {
