@@ -11,6 +11,7 @@ const LAYERS: Record<string, number> = {
   '@aenv/lifecycle': 1,
   '@aenv/linux': 1,
   '@aenv/image': 1,
+  '@aenv/disk': 1,
   '@aenv/guest': 1,
   '@aenv/vmm': 2,
   '@aenv/client': 2,

@@ -38,6 +38,10 @@ export const ERROR_CODES = {
   },
   vmm_failed: { status: 500, meaning: 'The virtual machine monitor refused a command or died.' },
   snapshot_failed: { status: 500, meaning: 'The state of the sandbox could not be captured; it was left as it was.' },
+  disk_unreadable: {
+    status: 422,
+    meaning: 'A disk cannot be read without starting it: damage, another file system, or a feature that is not read.',
+  },
   restore_failed: { status: 500, meaning: 'The saved state could not be restored; it is still there.' },
   server_unreachable: { status: 502, meaning: 'The AgentENV server does not answer (seen by clients only).' },
   guest_unreachable: { status: 502, meaning: 'The guest daemon does not answer.' },
