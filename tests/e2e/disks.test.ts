@@ -70,6 +70,36 @@ test('what has no memory boots from its disk: a snapshot, a paused sandbox, and 
   assert.equal(await layers(), 0);
 });
 
+test('two snapshots are compared without being started: files to the last one, and the memory', async () => {
+  const sandbox = await start();
+  await run(sandbox, 'mkdir /data && cd /data && echo one > changes && echo two > goes && echo three > stays');
+  const { snapshotId: before } = await sandbox.createSnapshot();
+  await run(sandbox, 'cd /data && echo more >> changes && rm goes && mkdir new && touch stays && ln -s stays new/link');
+  await run(sandbox, 'chmod 600 /data/stays && head -c 30000000 /dev/urandom > /dev/shm/in-memory');
+  const { snapshotId: after } = await sandbox.createSnapshot();
+  const compare = async (from: string, to: string) => {
+    const { status, body } = await world.server.call('GET', `/snapshots/diff?from=${from}&to=${to}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body as { files: { path: string; kind: string }[]; memory?: { changedMB: number } };
+  };
+  const { files, memory } = await compare(before, after);
+  const ours = files.filter(({ path }) => path.startsWith('/data'));
+  assert.deepEqual(ours, [
+    { path: '/data/changes', kind: 'changed' },
+    { path: '/data/goes', kind: 'removed' },
+    { path: '/data/new', kind: 'added' },
+    { path: '/data/new/link', kind: 'added' },
+    { path: '/data/stays', kind: 'changed' },
+  ]);
+  const changedMb = memory?.changedMB ?? 0;
+  assert.ok(changedMb >= 28 && changedMb < 80, `${changedMb} MiB of memory`);
+  assert.deepEqual(await compare(after, after), { files: [], memory: { changedMB: 0, totalMB: 256 } });
+  const whole = await compare('debian', after);
+  assert.ok(whole.files.some(({ path, kind }) => path === '/data/changes' && kind === 'added'));
+  await sandbox.kill();
+  for (const snapshot of [before, after]) await Sandbox.deleteSnapshot(snapshot, connection);
+});
+
 test('a disk of many snapshots consists of few layers, and every snapshot keeps its files', async () => {
   const sandbox = await start();
   await run(sandbox, 'mkdir /data && head -c 20000000 /dev/urandom > /data/old');

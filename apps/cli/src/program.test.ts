@@ -77,6 +77,8 @@ test('copies of sandboxes: what was asked, and what is printed', () =>
     assert.equal((await run('snapshot', 'create', 'box')).text, 'tmpl2:default\n');
     assert.equal((await run('snap', 'create', 'box', '--name', 'work:v1')).text, 'work:v1\n');
     assert.match((await run('snapshot', 'ls', '-o', 'table')).text, /\nwork:v1 +box +ready/);
+    const lines = ['+ /new', '~ /other�[2J', '- /old', 'memory: 1.3 MiB of 256 differ', ''];
+    assert.equal((await run('snapshot', 'diff', 'work:v1', 'work', '-o', 'table')).text, lines.join('\n'));
     const forked = await run('fork', 'box', '-n', '3', '--timeout', '60', '-o', 'table');
     assert.deepEqual([forked.code, forked.text], [1, 'new1\nnew2\n']);
     assert.match(forked.stderr, /a fork did not start: no room/);
@@ -85,6 +87,7 @@ test('copies of sandboxes: what was asked, and what is printed', () =>
       'POST /sandboxes/box/snapshots {"memory":true}',
       'POST /sandboxes/box/snapshots {"memory":true,"name":"work:v1"}',
       'GET /snapshots {}',
+      'GET /snapshots/diff {}',
       'POST /sandboxes/box/fork {"count":3,"timeout":60}',
       'POST /sandboxes/box/rollback {"snapshotID":"work:v1"}',
     ]);

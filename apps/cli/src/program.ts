@@ -180,6 +180,13 @@ function addSnapshotCommands(program: Command): void {
   withOutput(
     snapshot.command('list').alias('ls').description('List the snapshots').option('--sandbox <id>', 'only those of it'),
   ).action(async (options) => (await import('./commands/snapshot.ts')).listSnapshots(options));
+  withOutput(
+    snapshot
+      .command('diff')
+      .description('Show which files and how much memory differ between two snapshots or templates')
+      .argument('<from>', 'id or name')
+      .argument('<to>', 'id or name'),
+  ).action(async (from, to, options) => (await import('./commands/diff.ts')).diff(from, to, options));
   snapshot
     .command('delete')
     .alias('rm')

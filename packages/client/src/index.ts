@@ -19,6 +19,14 @@ export type {
   SandboxState,
   SandboxSummary,
 } from './sandboxes.ts';
-export type { AenvSnapshots, ForkResult, LineageNode, Snapshot, SnapshotQuery, SnapshotState } from './snapshots.ts';
+export type {
+  AenvSnapshots,
+  ForkResult,
+  LineageNode,
+  Snapshot,
+  SnapshotDiff,
+  SnapshotQuery,
+  SnapshotState,
+} from './snapshots.ts';
 export type { AenvTemplates, BuildIds, BuildInfo, BuildLogEntry, Template, TemplateDetail } from './templates.ts';
 export type { AenvClientOptions } from './transport.ts';

@@ -6,6 +6,7 @@ import { type Connection, LISTS, unwrap, unwrapWithHeaders } from './transport.t
 export type Snapshot = Schema<'Snapshot'>;
 export type SnapshotState = Schema<'SnapshotState'>;
 export type LineageNode = Schema<'LineageNode'>;
+export type SnapshotDiff = Schema<'SnapshotDiff'>;
 export type ForkResult = Schema<'ForkResult'>;
 
 export interface SnapshotQuery {
@@ -24,6 +25,8 @@ export interface AenvSnapshots {
   list(query?: SnapshotQuery): Promise<Snapshot[]>;
   /** `template_not_found`, `template_in_use`. */
   delete(idOrName: string): Promise<void>;
+  /** What is other in `to` than in `from`, without starting either. `disk_unreadable`. */
+  compare(from: string, to: string): Promise<SnapshotDiff>;
   /** `count` new sandboxes with the state of a running one, in order; each started or failed by itself. */
   fork(sandboxID: string, count: number, timeoutSeconds: number): Promise<ForkResult[]>;
   /** The family of a sandbox or snapshot, parents before their children. */
@@ -49,6 +52,7 @@ export function aenvSnapshots({ api }: Connection): AenvSnapshots {
     },
     delete: async (templateID) =>
       void (await unwrap(api.DELETE('/templates/{templateID}', { params: { path: { templateID } } }))),
+    compare: (from, to) => unwrap(api.GET('/snapshots/diff', { params: { query: { from, to } } })),
     fork: (id, count, timeout) =>
       unwrap(api.POST('/sandboxes/{sandboxID}/fork', { params: at(id), body: { count, timeout } })),
     lineage: (id) => unwrap(api.GET('/lineage/{id}', { params: { path: { id } } })),

@@ -30,6 +30,7 @@ export type {
   VmLimits,
   VmProcess,
 } from './launcher-api.ts';
+export { compareMemory, type MemoryDifference, type SavedMemory } from './memory/compare.ts';
 export { cpuMillisecondsOf } from './processes.ts';
 export type { EnsureOptions } from './start-launcher.ts';
 export { runTool, type ToolOptions, type ToolResult } from './tool.ts';

@@ -188,6 +188,13 @@ export interface SnapshotView {
   reason?: string;
 }
 
+export interface SnapshotDiff {
+  /** Sorted by path. Times of files do not count. */
+  files: { path: string; kind: 'added' | 'changed' | 'removed' }[];
+  /** Absent when one of the two has no memory. Fractions of a MiB count. */
+  memory?: { changedMb: number; totalMb: number };
+}
+
 export interface SnapshotFilter {
   sandboxId?: string;
   /** Id or name; with a tag only that one. */
@@ -317,6 +324,11 @@ export interface Engine {
   createSnapshot(id: string, options?: NewSnapshot): Promise<SnapshotView>;
   /** Newest first. */
   listSnapshots(filter: SnapshotFilter): SnapshotView[];
+  /**
+   * What is other in `to` than in `from`, both snapshots or templates that are ready; `template_not_found`, `conflict`,
+   * `disk_unreadable`.
+   */
+  compareSnapshots(from: string, to: string): Promise<SnapshotDiff>;
   /** `count` new sandboxes (1 to 100) with the state of a running one. Errors as of `createSnapshot`. */
   forkSandbox(id: string, request: { count: number; timeoutSeconds: number }): Promise<ForkResult[]>;
   /**

@@ -19,6 +19,7 @@ import type {
   SandboxFilter,
   SandboxMetric,
   SandboxView,
+  SnapshotDiff,
   SnapshotFilter,
   SnapshotView,
 } from './engine.ts';
@@ -181,6 +182,10 @@ export class Orchestrator implements Engine {
 
   forkSandbox(id: string, { count, timeoutSeconds }: { count: number; timeoutSeconds: number }): Promise<ForkResult[]> {
     return this.#operation('fork', () => this.#parts.snapshots.fork(id, count, timeoutSeconds));
+  }
+
+  compareSnapshots(from: string, to: string): Promise<SnapshotDiff> {
+    return this.#parts.snapshots.compare(from, to);
   }
 
   rollbackSandbox(id: string, snapshot: string, allowOlder: boolean): Promise<SandboxView> {

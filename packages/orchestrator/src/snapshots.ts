@@ -1,9 +1,10 @@
 /** Snapshots and forks: copies of running sandboxes, which go on meanwhile. A snapshot is a template with a source. */
 import { AenvError, newBuildId, newTemplateId, Semaphore } from '@aenv/std';
-import type { ForkResult, NewSnapshot, SandboxView, SnapshotFilter, SnapshotView } from './engine.ts';
+import type { ForkResult, NewSnapshot, SandboxView, SnapshotDiff, SnapshotFilter, SnapshotView } from './engine.ts';
 import type { Operation } from './ledger.ts';
 import type { Context } from './options.ts';
 import type { Captured, Sandboxes } from './sandboxes.ts';
+import { compareBuilds } from './snapshot-diff.ts';
 import { parseTemplateName } from './template-names.ts';
 import { type BuildRow, DEFAULT_TAG, type TemplateTable } from './template-table.ts';
 
@@ -54,8 +55,15 @@ export class Snapshots {
     if (build.sourceSandboxId === undefined) {
       throw new AenvError('conflict', `'${id}' is a template, not a snapshot of a sandbox`);
     }
-    if (build.status === 'ready') return build;
-    throw new AenvError('conflict', `snapshot '${id}' is ${build.status}: ${build.reason?.message ?? 'not ready yet'}`);
+    return ready(id, build);
+  }
+
+  compare(from: string, to: string): Promise<SnapshotDiff> {
+    const [before, after] = [from, to].map((id) => ready(id, this.#templates.resolve(id).build)) as [
+      BuildRow,
+      BuildRow,
+    ];
+    return compareBuilds(this.#context, before, after);
   }
 
   /** Waits for what is in progress. */
@@ -202,4 +210,9 @@ export class Snapshots {
       ...(build.reason ? { reason: build.reason.message } : {}),
     };
   }
+}
+
+function ready(id: string, build: BuildRow): BuildRow {
+  if (build.status === 'ready') return build;
+  throw new AenvError('conflict', `'${id}' is ${build.status}: ${build.reason?.message ?? 'not ready yet'}`);
 }

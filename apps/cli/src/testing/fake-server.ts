@@ -71,6 +71,15 @@ export function fakeTemplate(id: string, name: string): Template {
   };
 }
 
+const DIFFERENCE = {
+  files: [
+    { path: '/new', kind: 'added' },
+    { path: '/other\u001b[2J', kind: 'changed' },
+    { path: '/old', kind: 'removed' },
+  ],
+  memory: { changedMB: 1.25, totalMB: 256 },
+};
+
 function fakeSnapshot(sandboxID: string, name: string): Snapshot {
   return {
     snapshotID: name.includes(':') ? name : `${name}:default`,
@@ -125,6 +134,7 @@ class Routes {
     }
     if (first === 'sandboxes-cold') return this.#create({ ...body, templateID: body.image });
     if (first === 'sandboxes') return this.#sandboxes(method, url, second, third, body);
+    if (first === 'snapshots' && second === 'diff') return { status: 200, body: DIFFERENCE };
     if (first === 'snapshots') return { status: 200, body: [fakeSnapshot('box', 'work:v1')] };
     if (first === 'templates') return this.#templates(method, second, third);
     return failure(404, 'not_found', `${method} ${url.pathname} does not exist`);

@@ -34,6 +34,11 @@ export function snapshotHandlers(engine: Engine, domain: string | null) {
       const results = await engine.forkSandbox(sandboxId(params.sandboxID), request);
       return { status: 201, body: results.map((result) => forkResult(result, domain)) };
     },
+    compareSnapshots: async ({ query }) => {
+      const { files, memory } = await engine.compareSnapshots(templateName(query.from), templateName(query.to));
+      const { changedMb: changedMB = 0, totalMb: totalMB = 0 } = memory ?? {};
+      return { status: 200, body: { files, ...(memory ? { memory: { changedMB, totalMB } } : {}) } };
+    },
     getLineage: async ({ params }) => {
       const nodes = await engine.lineage(templateName(params.id));
       return { status: 200, body: nodes.map(views.lineageNode) };

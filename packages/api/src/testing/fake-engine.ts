@@ -56,6 +56,10 @@ export function fakeEngine(clock: Clock): FakeEngine {
     route: (id) => sandboxes.route(id),
     createSnapshot: async (id, options) => snapshots.create(id, options),
     listSnapshots: (filter) => snapshots.list(filter),
+    compareSnapshots: async (from, to) => ({
+      files: [{ path: `/${from}/${to}`, kind: 'added' }],
+      ...(from === to ? {} : { memory: { changedMb: 1.5, totalMb: 256 } }),
+    }),
     forkSandbox: async (id, { count, timeoutSeconds }) => snapshots.fork(id, count, timeoutSeconds),
     rollbackSandbox: async (id, snapshot) => snapshots.rollback(id, snapshot),
     createTemplate: (request) => templates.create(request),

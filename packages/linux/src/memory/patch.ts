@@ -46,7 +46,8 @@ export async function patchMemory(home: Home, pid: number, memoryFile: string, p
   }
 }
 
-async function readIndex(file: FileHandle): Promise<{ header: DiffHeader; runs: Run[] }> {
+/** The index of a diff, checked; `restore_failed` when it is damaged. */
+export async function readIndex(file: FileHandle): Promise<{ header: DiffHeader; runs: Run[] }> {
   const header = decodeHeader(await readExactly(file, 0, HEADER_SIZE));
   const { size } = await file.stat();
   if (size !== fileLength(header)) {

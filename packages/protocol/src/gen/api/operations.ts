@@ -1201,6 +1201,36 @@ export const OPERATIONS = {
       }
     }
   },
+  "compareSnapshots": {
+    "method": "GET",
+    "path": "/snapshots/diff",
+    "origin": "aenv",
+    "security": [
+      "ApiKey"
+    ],
+    "query": {
+      "type": "object",
+      "required": [
+        "from",
+        "to"
+      ],
+      "properties": {
+        "from": {
+          "$ref": "aenv#/$defs/TemplateReference"
+        },
+        "to": {
+          "$ref": "aenv#/$defs/TemplateReference"
+        }
+      }
+    },
+    "lists": [],
+    "bodyRequired": false,
+    "responses": {
+      "200": {
+        "$ref": "aenv#/$defs/SnapshotDiff"
+      }
+    }
+  },
   "getLineage": {
     "method": "GET",
     "path": "/lineage/{id}",

@@ -1740,6 +1740,56 @@ export const API_SCHEMAS = {
         }
       }
     },
+    "SnapshotDiff": {
+      "type": "object",
+      "required": [
+        "files"
+      ],
+      "properties": {
+        "files": {
+          "type": "array",
+          "description": "Sorted by path; content, type, permissions and owner count, times do not",
+          "items": {
+            "type": "object",
+            "required": [
+              "path",
+              "kind"
+            ],
+            "properties": {
+              "path": {
+                "type": "string"
+              },
+              "kind": {
+                "type": "string",
+                "enum": [
+                  "added",
+                  "changed",
+                  "removed"
+                ]
+              }
+            }
+          }
+        },
+        "memory": {
+          "type": "object",
+          "description": "Absent when one of the two has no memory",
+          "required": [
+            "changedMB",
+            "totalMB"
+          ],
+          "properties": {
+            "changedMB": {
+              "type": "number",
+              "description": "MiB, with fractions"
+            },
+            "totalMB": {
+              "type": "number",
+              "description": "MiB"
+            }
+          }
+        }
+      }
+    },
     "LineageNode": {
       "type": "object",
       "required": [

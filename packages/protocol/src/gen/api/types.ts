@@ -640,6 +640,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/snapshots/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is other in one snapshot than in another, found without starting either */
+        get: operations["compareSnapshots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/lineage/{id}": {
         parameters: {
             query?: never;
@@ -1419,6 +1436,21 @@ export interface components {
             snapshotID: components["schemas"]["TemplateReference"];
             /** @description An older one will do when the newest under this name is not ready */
             allowOlder?: boolean;
+        };
+        SnapshotDiff: {
+            /** @description Sorted by path; content, type, permissions and owner count, times do not */
+            files: {
+                path: string;
+                /** @enum {string} */
+                kind: "added" | "changed" | "removed";
+            }[];
+            /** @description Absent when one of the two has no memory */
+            memory?: {
+                /** @description MiB, with fractions */
+                changedMB: number;
+                /** @description MiB */
+                totalMB: number;
+            };
         };
         LineageNode: {
             /** @description Of a sandbox, or of a build */
@@ -2471,6 +2503,32 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["Sandbox"];
+            default: components["responses"]["Error"];
+        };
+    };
+    compareSnapshots: {
+        parameters: {
+            query: {
+                /** @description A snapshot or template */
+                from: components["schemas"]["TemplateReference"];
+                /** @description Another one */
+                to: components["schemas"]["TemplateReference"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The difference */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnapshotDiff"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
