@@ -2,7 +2,8 @@
  * A host in memory: VMs and slots that outlive the orchestrators that work with them, as real ones outlive the server.
  * An orchestrator reaches it over a `Connection`, every call of which can be made to fail or to be the last one.
  */
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Launcher, Slot, VmProcess } from '@aenv/linux';
 import { AenvError } from '@aenv/std';
 import type { RestoreRequest, Vm, VmEnd, VmmDriver, VmRecord } from '@aenv/vmm';
@@ -37,8 +38,8 @@ export class FakeHost {
   readonly merges = { failed: 0 };
   /** Paths that every VM may read and none may write. */
   readonly sealed = new Set<string>();
-  /** Disk of every image. */
-  imageDisk = '/dev/null';
+  /** Disk of every image; undefined: each has a file of its own, made by the pull. */
+  imageDisk: string | undefined = '/dev/null';
   /** Restores wait for it. */
   restoring: PromiseWithResolvers<void> | undefined;
   /** How often something has run on each disk. */
@@ -165,7 +166,7 @@ export class Connection {
     run: ({ tool, args, stdin }, options) =>
       this.#call(async () => {
         if (tool === 'qemu-img') await writeFile(args.at(-2) ?? '', 'qcow2');
-        if (tool === 'image-pull') options?.onLine?.(pullAnswer(stdin ?? '', this.#host.imageDisk));
+        if (tool === 'image-pull') options?.onLine?.(await pull(stdin ?? '', this.#host.imageDisk));
         return { code: 0, signal: null, stdout: '', stderr: '' };
       }),
     close: () => Promise.resolve(),
@@ -288,10 +289,15 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 /** What the image job answers: an image that exists, or the error for one named `missing`. */
-function pullAnswer(stdin: string, diskPath: string): string {
-  const { reference } = JSON.parse(stdin) as { reference: string };
+async function pull(stdin: string, imageDisk: string | undefined): Promise<string> {
+  const { reference, destination } = JSON.parse(stdin) as { reference: string; destination: string };
   if (reference === 'missing') {
     return JSON.stringify({ event: 'error', code: 'image_not_found', message: 'no such image' });
+  }
+  const diskPath = imageDisk ?? join(destination, `${reference}.raw`);
+  if (imageDisk === undefined) {
+    await mkdir(destination, { recursive: true });
+    await writeFile(diskPath, 'disk');
   }
   return JSON.stringify({
     event: 'done',
